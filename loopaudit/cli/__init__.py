@@ -1,0 +1,1 @@
+"""Commands: flags to engine to renderer, one thin file each."""

@@ -1,0 +1,51 @@
+"""What a detector is: events in order come in, readings go out.
+
+Order of events for each step, in replay and live alike:
+
+    boundary(b)*            what lies between the last step and this one
+    step_started(step)      the model has answered; nothing is judged or run yet
+    call_proposed(call)*    each call of the response, in order, before it runs
+    call_ended(call)*       each call again, in order, once its result is known
+    step_ended(step)
+
+The `Call` and `Step` objects are the same ones in all events. During `call_proposed` a detector must
+not look at how the call ended (live it is not known yet). Time is in the events; a detector reads no
+clock, draws no random number and does no I/O. A fresh instance serves each run; one whose `scope` is
+"service" gets the events of all runs, merged by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from loopaudit.findings import Reading
+from loopaudit.model import Boundary, Call, Step
+
+NONE: tuple[Reading, ...] = ()
+
+
+class Detector:
+    """Base of all detectors: ignores every event. Override what is needed, leave the rest.
+
+    The driver calls only methods that a subclass overrides, so an unused event costs nothing.
+    """
+
+    signals: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[frozenset[str]] = frozenset()  # of "results", "times", "usage", "arguments"
+    scope: ClassVar[str] = "run"  # or "service"
+
+    def boundary(self, boundary: Boundary) -> Sequence[Reading]:
+        return NONE
+
+    def step_started(self, step: Step) -> Sequence[Reading]:
+        return NONE
+
+    def call_proposed(self, call: Call) -> Sequence[Reading]:
+        return NONE
+
+    def call_ended(self, call: Call) -> Sequence[Reading]:
+        return NONE
+
+    def step_ended(self, step: Step) -> Sequence[Reading]:
+        return NONE

@@ -1,0 +1,63 @@
+"""What a log format is: a sniffer and a reader that turns parsed records into neutral pieces.
+
+A reader owns its format and nothing else: it does not merge pieces of one response, pair results
+with calls, drop duplicates or compute digests. `ingest` does that, once, for all formats.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopaudit.model import Piece
+
+
+@dataclass(slots=True)
+class Sample:
+    """The head of an input: what a sniffer may look at.
+
+    `records` holds the first parsed values: up to 64 of a line-based log, or the single value of a
+    document. `document` tells which. `path` is a hint only; content decides.
+    """
+
+    path: str
+    records: list[Any]
+    document: bool = False
+
+
+class Reader:
+    """Reads one input. `feed` gets each parsed record with its 1-based line, then `end` is called.
+
+    A document (one JSON or YAML value for the whole input) is fed as one record; `lines` then maps a
+    path of keys to a line where the opener knows it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.used = 0  # records that became pieces
+        self.ignored: Counter[str] = Counter()  # records ignored on purpose, by name
+        self.missing: set[str] = set()  # of "results", "times", "usage", "arguments"
+        self.rejected: list[tuple[int, str]] = []  # line, reason: records that could not be used
+        self.locate: Callable[..., int] | None = None  # documents: path of keys -> line, or None
+
+    def trim(self, raw: bytes) -> bytes:
+        """Bytes of a line that need parsing. Lets a reader cut what cannot matter, for speed."""
+        return raw
+
+    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+        raise NotImplementedError
+
+    def end(self) -> Iterable[Piece]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    name: str
+    title: str
+    sniff: Callable[[Sample], float]  # 0 (not mine) .. 1 (certain)
+    reader: Callable[[str], Reader]  # path -> reader
+    describes: str = ""  # one paragraph for `explain`: where such logs lie, what they lack
+    lacks: frozenset[str] = field(default_factory=frozenset)  # what no log of this kind holds

@@ -1,0 +1,1 @@
+"""Ingest: find, open, decompress, read lines, salvage; remove duplicates; group into runs."""

@@ -1,0 +1,48 @@
+"""Readers and detectors enter by one door: named as strings, loaded late, errors name the owner."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from loopaudit.errors import ExtensionError
+
+#: built-in log formats, "module:attribute", in the order in which ties of confidence are broken
+FORMATS: dict[str, str] = {
+    "loopaudit": "loopaudit.formats.native:FORMAT",
+    "claude_code": "loopaudit.formats.claude_code:FORMAT",
+    "codex": "loopaudit.formats.codex:FORMAT",
+    "openai_agents": "loopaudit.formats.openai_agents:FORMAT",
+    "openai_responses": "loopaudit.formats.openai_responses:FORMAT",
+    "vercel_ai": "loopaudit.formats.vercel_ai:FORMAT",
+    "http_log": "loopaudit.formats.http_log:FORMAT",
+    "anthropic_messages": "loopaudit.formats.anthropic_messages:FORMAT",
+    "gemini_generate": "loopaudit.formats.gemini_generate:FORMAT",
+    "openai_chat": "loopaudit.formats.openai_chat:FORMAT",
+}
+
+FORMAT_GROUP = "loopaudit.formats"
+_loaded: dict[str, Any] = {}
+
+
+def load(reference: str, owner: str) -> Any:
+    """The object behind "module:attribute". Raises `ExtensionError` that names `owner`."""
+    if reference not in _loaded:
+        module, _, attribute = reference.partition(":")
+        try:
+            _loaded[reference] = getattr(import_module(module), attribute)
+        except Exception as error:
+            raise ExtensionError(
+                f"{owner}: cannot load {reference}: {type(error).__name__}: {error}",
+                "fix or uninstall that extension",
+            ) from error
+    return _loaded[reference]
+
+
+def format_names() -> dict[str, str]:
+    """All known formats, name -> reference: built-in first, then installed ones by name."""
+    names = dict(FORMATS)
+    for entry in sorted(entry_points(group=FORMAT_GROUP), key=lambda e: e.name):
+        names.setdefault(entry.name, entry.value)
+    return names

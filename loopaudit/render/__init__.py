@@ -1,0 +1,1 @@
+"""Renderers: a report goes to text on a given stream."""
