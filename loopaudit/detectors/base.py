@@ -8,10 +8,10 @@ Order of events for each step, in replay and live alike:
     call_ended(call)*       each call again, in order, once its result is known
     step_ended(step)
 
-The `Call` and `Step` objects are the same ones in all events. During `call_proposed` a detector must
-not look at how the call ended (live it is not known yet). Time is in the events; a detector reads no
-clock, draws no random number and does no I/O. A fresh instance serves each run; one whose `scope` is
-"service" gets the events of all runs, merged by time.
+The `Call` and `Step` objects are the same ones in all events. During `call_proposed` a detector
+must not look at how the call ended (live it is not known yet). Time is in the events; a detector
+reads no clock, draws no random number and does no I/O. A fresh instance serves each run; one whose
+`scope` is "service" gets the events of all runs, merged by time.
 """
 
 from __future__ import annotations
@@ -49,3 +49,7 @@ class Detector:
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
         return NONE
+
+    def dismissed(self) -> Sequence[tuple[str, int, str]]:
+        """What was looked at and not counted: (kind, step, reason), asked for after the run."""
+        return ()

@@ -30,8 +30,8 @@ class Sample:
 class Reader:
     """Reads one input. `feed` gets each parsed record with its 1-based line, then `end` is called.
 
-    A document (one JSON or YAML value for the whole input) is fed as one record; `lines` then maps a
-    path of keys to a line where the opener knows it.
+    A document (one JSON or YAML value for the whole input) is fed as one record; `locate` then maps
+    a path of keys to its line where the opener knows it.
     """
 
     def __init__(self, path: str) -> None:

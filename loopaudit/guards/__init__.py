@@ -1,1 +1,1 @@
-"""Guards: presets as data, and the policies that compare counts with thresholds and name actions."""
+"""Guards: presets as data, and policies that compare counts with thresholds and name actions."""
