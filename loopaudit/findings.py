@@ -78,7 +78,7 @@ class Reading:
     """
 
     signal: str
-    count: int
+    count: int | float  # a number of times; for budgets the measured value (tokens, seconds, USD)
     step: int
     call: int | None = None  # flat index in the run; None: about the step as a whole
     group: Hashable = None

@@ -8,6 +8,10 @@ Order of events for each step, in replay and live alike:
     call_ended(call)*       each call again, in order, once its result is known
     step_ended(step)
 
+and once, after the boundaries that follow the last step (`run.after`):
+
+    run_ended(run)          gives access to `run.attempts_after`: attempts that got no response
+
 The `Call` and `Step` objects are the same ones in all events. During `call_proposed` a detector
 must not look at how the call ended (live it is not known yet). Time is in the events; a detector
 reads no clock, draws no random number and does no I/O. A fresh instance serves each run; one whose
@@ -20,7 +24,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from loopaudit.findings import Reading
-from loopaudit.model import Boundary, Call, Step
+from loopaudit.model import Boundary, Call, Run, Step
 
 NONE: tuple[Reading, ...] = ()
 
@@ -48,6 +52,9 @@ class Detector:
         return NONE
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
+        return NONE
+
+    def run_ended(self, run: Run) -> Sequence[Reading]:
         return NONE
 
     def dismissed(self) -> Sequence[tuple[str, int, str]]:
