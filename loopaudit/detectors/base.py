@@ -20,7 +20,7 @@ reads no clock, draws no random number and does no I/O. A fresh instance serves 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from loopaudit.findings import Reading
@@ -37,6 +37,7 @@ class Detector:
 
     signals: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset()  # of "results", "times", "usage", "arguments"
+    needs_more: ClassVar[Mapping[str, frozenset[str]]] = {}  # what single signals need on top
     scope: ClassVar[str] = "run"  # or "service"
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
@@ -60,3 +61,11 @@ class Detector:
     def dismissed(self) -> Sequence[tuple[str, int, str]]:
         """What was looked at and not counted: (kind, step, reason), asked for after the run."""
         return ()
+
+    def most(self, signal: str, turns: int = 1) -> int | None:
+        """Greatest count `signal` can reach where `turns` different calls alternate; None: any."""
+        return None
+
+    def implied(self, signal: str, count: int) -> Mapping[str, int]:
+        """Counts that other signals of this detector have at least, once `signal` has `count`."""
+        return {}
