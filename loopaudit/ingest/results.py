@@ -1,0 +1,66 @@
+"""What a tool result says: its text, digests, emptiness, kind of failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from loopaudit.keys import canonical, digest
+from loopaudit.masks import mask as default_mask
+from loopaudit.model import Call, CallStatus
+from loopaudit.retry import classify, retryable
+
+if TYPE_CHECKING:
+    from loopaudit.ingest.runs import Keep
+
+#: an answer that says in words that nothing was found is an answer, not a loop (ggcode#419)
+_NOTHING = re.compile(
+    r"\b(?:no|0|zero)\s+(?:\w+\s+){0,2}?(?:matche?s?|results?|files?|hits?|entries|records|rows"
+    r"|occurrences)\b|\bnothing found\b|\bnot found\b|未找到|没有找到|没有结果|无结果",
+    re.IGNORECASE,
+)
+_SHORT = 240  # characters; longer answers that mention "not found" hold content too
+
+
+def result_text(value: Any) -> str:
+    """The result as one text: strings as they stand, text blocks joined, other JSON canonical."""
+    if type(value) is str:
+        return value
+    if isinstance(value, list):
+        parts = []
+        for block in value:
+            if isinstance(block, str):
+                parts.append(block)
+            elif isinstance(block, dict) and isinstance(block.get("text"), str):
+                parts.append(block["text"])
+            else:
+                return canonical(value).decode("utf-8", "surrogatepass")
+        return "\n".join(parts)
+    return canonical(value).decode("utf-8", "surrogatepass")
+
+
+def mask_digest(text: str, mask: Callable[[str], str] | None = None) -> int:
+    return digest((mask or default_mask)(text))
+
+
+def fill_result(call: Call, text: str, keep: Keep) -> None:
+    """Set everything of `call` that depends on the text of its result; `status` is set already."""
+    call.result = digest(text)
+    call.size = len(text)
+    call.blank = not text or text.isspace()
+    if call.status is CallStatus.ERROR:
+        call.error = classify(
+            http_status=call.http_status, code=call.code, text=text, exit_code=call.exit_code
+        )
+        call.retryable = retryable(call.error)
+        call.error_key = mask_digest(text[:4_000])
+        call.text = text[: max(keep.error, keep.result)]
+    else:
+        call.nothing_found = call.size <= _SHORT and _NOTHING.search(text) is not None
+        if keep.result:
+            call.text = text[: keep.result]
+    if keep.vectors:
+        from loopaudit.similarity import vector
+
+        call.vector = vector(text)

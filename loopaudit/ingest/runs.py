@@ -1,0 +1,486 @@
+"""Pieces to runs: merge the pieces of a response, pair results with calls, drop what stands twice.
+
+Rules, the same for all formats:
+- Pieces with one response id in one run are one response: usage is the field-wise maximum, calls are
+  united by call id (the last arguments win), the first time counts.
+- A call without response id that stands again with the same call id, arguments and time is a copy.
+- A result answers the oldest unanswered call of its id; without id, the oldest unanswered call.
+- A result that comes before its call waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from sys import getsizeof, intern
+from typing import Any
+
+from loopaudit.effects import ToolTable
+from loopaudit.ingest.results import fill_result, mask_digest, result_text
+from loopaudit.keys import call_key, canonical, digest
+from loopaudit.model import (
+    Attempt,
+    AttemptPiece,
+    Boundary,
+    BoundaryPiece,
+    Call,
+    CallPiece,
+    CallStatus,
+    Piece,
+    ResponsePiece,
+    ResultPiece,
+    Run,
+    RunPiece,
+    Step,
+    Usage,
+    UsageMark,
+)
+from loopaudit.retry import classify
+
+#: Claude Code writes a placeholder of 1-8 output tokens before a stream has ended (measured on 273
+#: sessions, versions 2.0.7x-2.1.4x); with no finish reason on any piece it is a lower bound.
+PLACEHOLDER_OUTPUT = 8
+#: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
+#: masked; past this they are masked at once.
+HELD_TEXT = 48_000_000
+
+_MAX_FIELDS = (
+    "fresh_input",
+    "cache_read",
+    "cache_write_5m",
+    "cache_write_1h",
+    "cache_write_unsplit",
+    "output",
+    "reasoning",
+    "web_searches",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much text to keep, in characters. Digests are always made of the whole."""
+
+    args: int = 200
+    result: int = 0
+    error: int = 200
+    text: int = 0
+    vectors: bool = False  # text vectors of results, for guards that compare meaning
+
+
+@dataclass(slots=True)
+class _Builder:
+    """A run under construction."""
+
+    run: Run
+    steps: dict[str, Step] = field(default_factory=dict)  # by response id
+    texts: dict[str, set[int]] = field(default_factory=dict)  # digests of the texts of open steps
+    by_id: dict[str, deque[Call]] = field(default_factory=dict)  # unanswered calls
+    waiting: deque[Call] = field(default_factory=deque)  # unanswered calls in order
+    answered: dict[str, int | None] = field(default_factory=dict)  # call id -> result digest
+    early: dict[str, list[ResultPiece]] = field(default_factory=dict)  # results before their call
+    seen: set[tuple[str, int, float]] = field(default_factory=set)  # id, key, time of calls
+    keys: dict[int, Call] = field(default_factory=dict)  # first call of each key
+    held: dict[int, str] = field(default_factory=dict)  # result text of first calls
+    held_bytes: int = 0
+    before: list[Boundary] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    real_texts: bool = False
+
+
+class RunAssembler:
+    """Builds the runs of one job (one file, or several that hold parts of the same runs)."""
+
+    def __init__(
+        self,
+        path: str,
+        format_name: str,
+        *,
+        keep: Keep | None = None,
+        tools: ToolTable | None = None,
+        mask: Callable[[str], str] | None = None,
+        placeholder_outputs: bool = False,
+    ) -> None:
+        self.path = path
+        self.format = format_name
+        self.keep = keep or Keep()
+        self.tools = tools or ToolTable()
+        self.mask = mask
+        self.placeholder_outputs = placeholder_outputs
+        self._builders: dict[str, _Builder] = {}
+        self._add = {
+            ResponsePiece: self._response,
+            ResultPiece: self._result,
+            BoundaryPiece: self._boundary,
+            AttemptPiece: self._attempt,
+            RunPiece: self._run,
+        }
+
+    def start_file(self, path: str, format_name: str, placeholder_outputs: bool) -> None:
+        """Go on with another file that holds parts of the same runs."""
+        self.path, self.format = path, format_name
+        self.placeholder_outputs = placeholder_outputs
+
+    def add(self, piece: Piece) -> None:
+        self._add[type(piece)](piece)  # type: ignore[operator]
+
+    def finish(self, missing: Iterable[str] = ()) -> list[Run]:
+        """The runs in order of appearance; runs without any step or boundary are left out."""
+        lacks = frozenset(missing)
+        runs = []
+        for builder in self._builders.values():
+            run = builder.run
+            run.after = builder.before
+            run.attempts_after = builder.attempts
+            run.missing = lacks
+            _number(run, self.placeholder_outputs)
+            for key, text in builder.held.items():
+                first = builder.keys[key]
+                if first.masked is None and first.failed:
+                    first.masked = mask_digest(text, self.mask)
+            if run.steps or run.after or run.attempts_after:
+                runs.append(run)
+        self._builders = {}
+        return runs
+
+    # -- pieces -----------------------------------------------------------------------------------
+
+    def _builder(self, run_id: str) -> _Builder:
+        builder = self._builders.get(run_id)
+        if builder is None:
+            builder = _Builder(Run(id=run_id, path=self.path, format=self.format))
+            self._builders[run_id] = builder
+        return builder
+
+    def _run(self, piece: RunPiece) -> None:
+        run = self._builder(piece.run).run
+        for name in [
+            "session",
+            "parent",
+            "parent_call",
+            "agent",
+            "task_type",
+            "outcome",
+            "outcome_source",
+            "project",
+            "version",
+            "prompt",
+            "forked_from",
+        ]:
+            value = getattr(piece, name)
+            if value is not None and (getattr(run, name) is None or name.startswith("outcome")):
+                setattr(run, name, value[:2_000] if name == "prompt" else value)
+        _span(run, piece.at)
+
+    def _boundary(self, piece: BoundaryPiece) -> None:
+        builder = self._builder(piece.run)
+        text = piece.text
+        builder.before.append(
+            Boundary(
+                kind=piece.kind,
+                line=piece.line,
+                path=self.path,
+                at=piece.at,
+                text_key=mask_digest(text, self.mask) if text else None,
+                text=text[:200] if text else None,
+            )
+        )
+        _span(builder.run, piece.at)
+
+    def _attempt(self, piece: AttemptPiece) -> None:
+        builder = self._builder(piece.run)
+        builder.attempts.append(
+            Attempt(
+                line=piece.line,
+                at=piece.at,
+                error=classify(http_status=piece.http_status, code=piece.code, text=piece.message),
+                http_status=piece.http_status,
+                code=piece.code,
+                message=piece.message[:200] if piece.message else None,
+                wait=piece.wait,
+                retry_after=piece.retry_after,
+                number=piece.number,
+                limit=piece.limit,
+                gave_up=piece.gave_up,
+                layer=piece.layer,
+            )
+        )
+        _span(builder.run, piece.at)
+
+    def _response(self, piece: ResponsePiece) -> None:
+        builder = self._builder(piece.run)
+        if piece.id is not None:
+            step = builder.steps.get(piece.same_step_as or piece.id)
+            if step is not None:
+                self._merge(builder, step, piece)
+                return
+        elif piece.calls and self._copied(builder, piece):
+            builder.run.duplicates += 1
+            return
+        self._open(builder, piece)
+
+    def _copied(self, builder: _Builder, piece: ResponsePiece) -> bool:
+        """Whether all calls of a response without id stand in the run already."""
+        if piece.at is None:
+            return False
+        for call in piece.calls:
+            if call.id is None:
+                return False
+            key = call_key(call.tool, canonical(call.args))
+            if (call.id, key, call.at or piece.at) not in builder.seen:
+                return False
+        return True
+
+    def _open(self, builder: _Builder, piece: ResponsePiece) -> None:
+        step = Step(
+            index=0,
+            path=self.path,
+            line=piece.line,
+            id=piece.id,
+            kind=piece.kind,
+            at=piece.at,
+            ended=piece.ended or piece.at,
+            model=intern(piece.model) if piece.model else None,
+            finish=piece.finish,
+            usage=piece.usage,
+            cost=piece.cost,
+            service=piece.service,
+            attempts=builder.attempts,
+            before=builder.before,
+        )
+        builder.attempts, builder.before = [], []
+        builder.run.steps.append(step)
+        if piece.id is not None:
+            builder.steps[piece.id] = step
+        if piece.text:
+            self._text(builder, step, piece.text)
+        for position, call in enumerate(piece.calls):
+            self._call(builder, step, call, piece, position)
+        _span(builder.run, piece.at)
+        _span(builder.run, piece.ended)
+
+    def _merge(self, builder: _Builder, step: Step, piece: ResponsePiece) -> None:
+        if piece.usage is not None:
+            step.usage = piece.usage if step.usage is None else _larger(step.usage, piece.usage)
+        if piece.text:
+            self._text(builder, step, piece.text)
+        for call in piece.calls:
+            self._call(builder, step, call, piece, len(step.calls))
+        if piece.finish is not None:
+            step.finish = piece.finish
+        if step.model is None and piece.model:
+            step.model = intern(piece.model)
+        if step.cost is None:
+            step.cost = piece.cost
+        if piece.at is not None:
+            if step.at is None or piece.at < step.at:
+                step.at = piece.at
+            if step.ended is None or piece.at > step.ended:
+                step.ended = piece.at
+            _span(builder.run, piece.at)
+
+    def _text(self, builder: _Builder, step: Step, text: str) -> None:
+        key = digest(text)
+        if step.id is not None:
+            texts = builder.texts.get(step.id)
+            if texts is None:
+                if len(builder.texts) > 256:  # pieces of a response stand near each other
+                    builder.texts.clear()
+                texts = builder.texts[step.id] = set()
+            if key in texts:
+                return
+            texts.add(key)
+        step.text_key = key if step.text_key is None else digest(f"{step.text_key}:{key}")
+        step.text_size += len(text)
+        if self.keep.text and len(step.text or "") < self.keep.text:
+            step.text = ((step.text or "") + text)[: self.keep.text]
+
+    def _call(
+        self,
+        builder: _Builder,
+        step: Step,
+        piece: CallPiece,
+        response: ResponsePiece,
+        position: int,
+    ) -> None:
+        tool = intern(piece.tool)
+        arguments = canonical(piece.args)
+        key = call_key(tool, arguments)
+        at = piece.at or response.at
+        if piece.id is not None and response.id is not None:
+            for known in step.calls:
+                if known.id == piece.id and known.tool == tool:
+                    if known.key != key:  # the same call, its arguments streamed further
+                        self._forget(builder, known)
+                        self._describe(builder, known, piece.args, arguments, key)
+                    else:
+                        builder.run.duplicates += 1
+                    return
+        call = Call(
+            index=0,
+            step=0,
+            position=position,
+            id=piece.id,
+            tool=tool,
+            key=key,
+            line=piece.line or response.line,
+            started=at,
+        )
+        self._describe(builder, call, piece.args, arguments, key)
+        step.calls.append(call)
+        builder.waiting.append(call)
+        if piece.id is not None:
+            builder.by_id.setdefault(piece.id, deque()).append(call)
+            if response.id is None and at is not None:
+                builder.seen.add((piece.id, key, at))
+            early = builder.early.get(piece.id)
+            if early:
+                self._attach(builder, call, early.pop(0), self.path)
+
+    def _describe(
+        self, builder: _Builder, call: Call, args: Any, arguments: bytes, key: int
+    ) -> None:
+        effect = self.tools.classify(call.tool, args)
+        call.key = key
+        call.args = arguments[: self.keep.args].decode("utf-8", "replace")
+        call.mutates, call.polls = effect.mutates, effect.polls
+        call.spawns, call.target = effect.spawns, effect.target
+        builder.keys.setdefault(key, call)
+
+    def _forget(self, builder: _Builder, call: Call) -> None:
+        if builder.keys.get(call.key) is call:
+            del builder.keys[call.key]
+            text = builder.held.pop(call.key, None)
+            if text is not None:
+                builder.held_bytes -= getsizeof(text)
+
+    def _result(self, piece: ResultPiece) -> None:
+        builder = self._builder(piece.run)
+        _span(builder.run, piece.at)
+        call = self._answered_by(builder, piece)
+        if call is not None:
+            self._attach(builder, call, piece, self.path)
+        elif piece.call_id is None:
+            builder.run.orphan_results += 1
+        elif piece.call_id in builder.answered:
+            builder.run.duplicates += 1
+        else:
+            builder.early.setdefault(piece.call_id, []).append(piece)
+
+    def _answered_by(self, builder: _Builder, piece: ResultPiece) -> Call | None:
+        if piece.call_id is not None:
+            queue = builder.by_id.get(piece.call_id)
+            while queue:
+                call = queue.popleft()
+                if not queue:
+                    del builder.by_id[piece.call_id]
+                if not call.answered:
+                    return call
+            return None
+        while builder.waiting and builder.waiting[0].answered:
+            builder.waiting.popleft()
+        for call in builder.waiting:
+            if not call.answered and (piece.tool is None or call.tool == piece.tool):
+                return call
+        return None
+
+    def _attach(self, builder: _Builder, call: Call, piece: ResultPiece, path: str) -> None:
+        if path != builder.run.path:
+            call.result_path = path
+        call.result_line = piece.line
+        call.status = piece.status
+        call.http_status, call.code = piece.http_status, piece.code
+        call.exit_code = piece.exit_code
+        call.ended = piece.at
+        if piece.at is None and piece.duration is not None and call.started is not None:
+            call.ended = call.started + piece.duration
+        elif piece.duration is not None and piece.at is not None and call.started is None:
+            call.started = piece.at - piece.duration
+        if piece.call_id is not None:
+            builder.answered[piece.call_id] = None
+        while builder.waiting and builder.waiting[0].answered:
+            builder.waiting.popleft()
+        if piece.text is None:
+            return  # an end without a recorded result: nothing to compare
+        text = result_text(piece.text)
+        fill_result(call, text, self.keep)
+        if call.failed:
+            call.masked = mask_digest(text, self.mask)
+        self._compare(builder, call, text)
+
+    def _compare(self, builder: _Builder, call: Call, text: str) -> None:
+        """Keep the promise that results of repeated calls are masked."""
+        first = builder.keys.get(call.key)
+        if first is None or first is call:
+            builder.keys[call.key] = call
+            if not call.failed:
+                self._hold(builder, call.key, text)
+            return
+        held = builder.held.pop(call.key, None)
+        if held is not None:
+            builder.held_bytes -= getsizeof(held)
+            if first.masked is None:
+                first.masked = mask_digest(held, self.mask)
+        if call.masked is None:
+            if call.result == first.result and first.masked is not None:
+                call.masked = first.masked
+            else:
+                call.masked = mask_digest(text, self.mask)
+
+    def _hold(self, builder: _Builder, key: int, text: str) -> None:
+        builder.held[key] = text
+        builder.held_bytes += getsizeof(text)
+        while builder.held_bytes > HELD_TEXT:
+            oldest = next(iter(builder.held))
+            evicted = builder.held.pop(oldest)
+            builder.held_bytes -= getsizeof(evicted)
+            builder.keys[oldest].masked = mask_digest(evicted, self.mask)
+
+
+def _larger(a: Usage, b: Usage) -> Usage:
+    """Field-wise maximum: early pieces carry placeholders, the last the final figures."""
+    for name in _MAX_FIELDS:
+        new = getattr(b, name)
+        if new is not None:
+            old = getattr(a, name)
+            if old is None or new > old:
+                setattr(a, name, new)
+    if a.mark is not b.mark and b.mark is UsageMark.REPORTED:
+        a.mark = b.mark
+    if a.note is None:
+        a.note = b.note
+    return a
+
+
+def _span(run: Run, at: float | None) -> None:
+    if at is None:
+        return
+    if run.started is None or at < run.started:
+        run.started = at
+    if run.ended is None or at > run.ended:
+        run.ended = at
+
+
+def _number(run: Run, placeholder_outputs: bool) -> None:
+    flat = 0
+    for index, step in enumerate(run.steps):
+        step.index = index
+        for position, call in enumerate(step.calls):
+            call.index, call.step, call.position = flat, index, position
+            flat += 1
+            if call.ended is not None and (step.ended is None or call.ended > step.ended):
+                step.ended = call.ended
+        usage = step.usage
+        if (
+            placeholder_outputs
+            and usage is not None
+            and step.finish is None
+            and usage.output is not None
+            and usage.output <= PLACEHOLDER_OUTPUT
+            and usage.mark is UsageMark.REPORTED
+        ):
+            usage.mark = UsageMark.LOWER_BOUND
+            usage.note = usage.note or "output written before the stream ended"
+
+
+__all__ = ["CallStatus", "Keep", "RunAssembler"]

@@ -1,0 +1,163 @@
+"""Find inputs: files, folders, globs and standard input become a list of sources and skips."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+from loopaudit.errors import InputError
+from loopaudit.model import Skip
+
+#: names taken from a folder; a file named by the user is read whatever its name
+LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml")
+PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    path: str  # as shown to the user
+    size: int
+    named: bool  # given by the user, not found in a folder
+    file: str = ""  # where to read it from, if that is another file (standard input)
+    mtime: float = 0.0
+
+    @property
+    def real(self) -> str:
+        return self.file or self.path
+
+
+@dataclass(slots=True)
+class Found:
+    sources: list[Source] = field(default_factory=list)
+    skips: list[Skip] = field(default_factory=list)
+    other_files: int = 0  # files in folders whose name is no log's
+
+
+def is_log_name(name: str) -> bool:
+    lower = name.lower()
+    for suffix in PACKED_SUFFIXES:
+        if lower.endswith(suffix):
+            lower = lower[: -len(suffix)]
+            break
+    return lower.endswith(LOG_SUFFIXES)
+
+
+def discover(paths: list[str]) -> Found:
+    """All inputs behind `paths`, each file once however often it is named or linked.
+
+    Raises `InputError` when a named path does not exist or cannot be opened and nothing else can.
+    """
+    found = Found()
+    seen: set[tuple[int, int]] = set()
+    problems: list[str] = []
+    for path in paths:
+        if path == "-":
+            found.sources.append(_standard_input())
+            continue
+        names = [path]
+        if not os.path.lexists(path) and glob.has_magic(path):
+            names = sorted(glob.glob(path, recursive=True))
+            if not names:
+                problems.append(f"{path}: nothing matches")
+                continue
+        for name in names:
+            try:
+                info = os.stat(name)
+            except OSError as error:
+                problems.append(f"{name}: {_reason(error)}")
+                continue
+            if stat.S_ISDIR(info.st_mode):
+                try:
+                    _walk(name, found, seen)
+                except OSError as error:
+                    problems.append(f"{name}: {_reason(error)}")
+            else:
+                _take(name, info, found, seen, named=True)
+    if problems and not found.sources and not found.skips:
+        raise InputError(problems[0], "name a log file, a folder of logs, or - for standard input")
+    found.skips += [Skip(p.partition(": ")[0], None, p.partition(": ")[2]) for p in problems]
+    found.sources.sort(key=lambda s: s.path)
+    return found
+
+
+def _walk(root: str, found: Found, seen: set[tuple[int, int]]) -> None:
+    info = os.stat(root)
+    folders = {(info.st_dev, info.st_ino)}
+    os.scandir(root).close()  # an unreadable root is the caller's problem, not a skip
+    stack = [root]
+    while stack:
+        folder = stack.pop()
+        try:
+            with os.scandir(folder) as entries:
+                ordered = sorted(entries, key=lambda e: e.name)
+        except OSError as error:
+            found.skips.append(Skip(folder, None, _reason(error)))
+            continue
+        for entry in ordered:
+            try:
+                info = entry.stat()
+            except OSError as error:
+                if is_log_name(entry.name):
+                    found.skips.append(Skip(entry.path, None, _reason(error)))
+                continue
+            if stat.S_ISDIR(info.st_mode):
+                identity = (info.st_dev, info.st_ino)
+                if identity not in folders:  # a link back up would never end
+                    folders.add(identity)
+                    stack.append(entry.path)
+                if is_log_name(entry.name):
+                    found.skips.append(Skip(entry.path, None, "a folder, not a file"))
+            elif is_log_name(entry.name):
+                _take(entry.path, info, found, seen, named=False)
+            else:
+                found.other_files += 1
+
+
+def _take(
+    path: str, info: os.stat_result, found: Found, seen: set[tuple[int, int]], *, named: bool
+) -> None:
+    if not stat.S_ISREG(info.st_mode):
+        if named and stat.S_ISFIFO(info.st_mode):
+            found.sources.append(_spool(path))
+        else:
+            found.skips.append(Skip(path, None, "not a regular file"))
+        return
+    identity = (info.st_dev, info.st_ino)
+    if identity in seen:
+        return
+    seen.add(identity)
+    if info.st_size == 0:
+        found.skips.append(Skip(path, None, "empty"))
+        return
+    found.sources.append(Source(path, info.st_size, named, mtime=info.st_mtime))
+
+
+def _standard_input() -> Source:
+    return _spool("-")
+
+
+def _spool(path: str) -> Source:
+    """Copy a stream to a file, so that it can be read twice. The file goes with the process."""
+    import atexit
+
+    fd, name = tempfile.mkstemp(prefix="loopaudit-stdin-")
+    atexit.register(_remove, name)
+    with os.fdopen(fd, "wb") as spool:
+        stream = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
+        while block := stream.read(1 << 20):
+            spool.write(block)
+        size = spool.tell()
+    return Source(path, size, True, file=name)
+
+
+def _remove(name: str) -> None:
+    if os.path.exists(name):
+        os.remove(name)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

@@ -1,0 +1,109 @@
+"""Across files: which files hold parts of one run, and which run owns a response that stands twice.
+
+Ownership does not depend on the order in which files are named: the run that another says it was
+forked from owns; else the run that ended first (a resumed session copies a past that had ended);
+else the one whose id sorts first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopaudit.ingest.sources import PACKED_SUFFIXES, Source
+from loopaudit.replay.results import JobResult, RunResult
+
+_INFINITY = float("inf")
+
+
+def joint_jobs(jobs: Sequence[list[Source]], results: Sequence[JobResult]) -> list[list[int]]:
+    """Groups of job numbers whose files hold parts of the same runs, each group to be read as one.
+
+    Only runs that carry the log's own session id are matched; an id made from a file name is not.
+    """
+    holders: dict[str, list[int]] = {}
+    for number, result in enumerate(results):
+        for found in result.runs:
+            if found.run.session is not None:
+                holders.setdefault(found.run.id, []).append(number)
+    group = list(range(len(jobs)))
+
+    def root(i: int) -> int:
+        while group[i] != i:
+            group[i] = group[group[i]]
+            i = group[i]
+        return i
+
+    for numbers in holders.values():
+        for other in numbers[1:]:
+            group[root(other)] = root(numbers[0])
+    members: dict[int, list[int]] = {}
+    for number in range(len(jobs)):
+        members.setdefault(root(number), []).append(number)
+    return [
+        sorted(m, key=lambda n: _start(results[n], jobs[n])) for m in members.values() if len(m) > 1
+    ]
+
+
+def _start(result: JobResult, job: list[Source]) -> tuple[float, str]:
+    times = [r.run.started for r in result.runs if r.run.started is not None]
+    return (min(times, default=_INFINITY), job[0].path)
+
+
+def drop_copies(runs: list[RunResult]) -> tuple[list[RunResult], int]:
+    """Leave out runs of a packed file that stands beside its original; also the responses dropped.
+
+    Such logs often have no ids of their own, so the whole content is compared, and only between
+    `x` and `x.gz` (`.bz2`, `.xz`, `.zst`).
+    """
+    originals: dict[tuple[str, int], RunResult] = {}
+    for found in runs:
+        if _unpacked(found.run.path) is None and len(found.columns):
+            originals[(found.run.path, found.content)] = found
+    kept, dropped = [], 0
+    for found in runs:
+        plain = _unpacked(found.run.path)
+        if plain is not None and (plain, found.content) in originals:
+            dropped += len(found.columns)
+        else:
+            kept.append(found)
+    return kept, dropped
+
+
+def _unpacked(path: str) -> str | None:
+    for suffix in PACKED_SUFFIXES:
+        if path.endswith(suffix):
+            return path[: -len(suffix)]
+    return None
+
+
+def mark_inherited(runs: Sequence[RunResult]) -> int:
+    """Find responses that stand in several runs; all but the owner's are inherited. Their number."""
+    first: dict[int, int] = {}  # response -> run number, until a second run is seen
+    shared: dict[int, set[int]] = {}
+    for number, found in enumerate(runs):
+        for response in found.columns.ids:
+            if response:
+                other = first.setdefault(response, number)
+                if other != number:
+                    shared.setdefault(response, {other}).add(number)
+    if not shared:
+        return 0
+    named = {f.run.forked_from for f in runs if f.run.forked_from}
+    owners = {r: min(ns, key=lambda n: _claim(runs[n], named)) for r, ns in shared.items()}
+    for number in {n for numbers in shared.values() for n in numbers}:
+        found = runs[number]
+        found.inherited = {
+            step
+            for step, response in enumerate(found.columns.ids)
+            if owners.get(response, number) != number
+        }
+    return sum(len(found.inherited) for found in runs)
+
+
+def _claim(found: RunResult, named: set[str]) -> tuple[bool, float, str]:
+    run = found.run
+    origin = run.id in named or run.session in named
+    return (not origin, run.ended if run.ended is not None else _INFINITY, run.id)
+
+
+__all__ = ["drop_copies", "joint_jobs", "mark_inherited"]

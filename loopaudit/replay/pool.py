@@ -1,0 +1,115 @@
+"""Jobs over processes: largest files first, results in the order of the inputs."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+
+from loopaudit.errors import ExtensionError, LoopauditError
+from loopaudit.ingest.sources import Source
+from loopaudit.replay.results import JobResult
+from loopaudit.replay.worker import Plan, run_job
+
+#: below this many bytes starting a process costs more than it saves
+SERIAL_BYTES = 24 << 20
+#: files are handed out in lots of about this size
+LOT_BYTES = 16 << 20
+
+Progress = Callable[[int], None]  # bytes read since the last call
+
+
+def run_jobs(
+    jobs: Sequence[list[Source]],
+    plan: Plan,
+    processes: int | None = None,
+    progress: Progress | None = None,
+) -> list[JobResult]:
+    """The result of each job, in the order of `jobs`, however many processes work."""
+    sizes = [sum(s.size for s in job) for job in jobs]
+    workers = min(processes or os.cpu_count() or 1, len(jobs))
+    if workers <= 1 or (processes is None and sum(sizes) < SERIAL_BYTES):
+        results = []
+        for job, size in zip(jobs, sizes, strict=True):
+            results.append(_quietly(job, plan))
+            if progress is not None:
+                progress(size)
+        return results
+    return _parallel(jobs, sizes, plan, workers, progress)
+
+
+def _parallel(
+    jobs: Sequence[list[Source]],
+    sizes: list[int],
+    plan: Plan,
+    workers: int,
+    progress: Progress | None,
+) -> list[JobResult]:
+    order = sorted(range(len(jobs)), key=lambda i: -sizes[i])
+    lots: list[list[int]] = []
+    open_lot: list[int] = []
+    filled = 0
+    for i in order:
+        open_lot.append(i)
+        filled += sizes[i]
+        if filled >= LOT_BYTES:
+            lots.append(open_lot)
+            open_lot, filled = [], 0
+    if open_lot:
+        lots.append(open_lot)
+    done: dict[int, JobResult] = {}
+    # fork starts at once and shares what is imported; elsewhere it is not safe or not there
+    method = "fork" if sys.platform == "linux" else "spawn"
+    pool = ProcessPoolExecutor(
+        min(workers, len(lots)),
+        mp_context=multiprocessing.get_context(method),
+        initializer=_ignore_interrupt,
+    )
+    try:
+        pending: dict[Future[list[JobResult]], list[int]] = {
+            pool.submit(_lot, [jobs[i] for i in lot], plan): lot for lot in lots
+        }
+        for future in as_completed(pending):
+            lot = pending[future]
+            for i, result in zip(lot, future.result(), strict=True):
+                done[i] = result
+            if progress is not None:
+                progress(sum(sizes[i] for i in lot))
+    except BrokenProcessPool as error:
+        raise ExtensionError(
+            "a worker process was killed, most likely for want of memory",
+            "try --processes 1, or fewer files at once",
+        ) from error
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return [done[i] for i in range(len(jobs))]
+
+
+def _lot(jobs: list[list[Source]], plan: Plan) -> list[JobResult]:
+    return [_quietly(job, plan) for job in jobs]
+
+
+def _quietly(job: list[Source], plan: Plan) -> JobResult:
+    """Run a job without the cyclic collector: nothing it builds is cyclic, and it costs a third."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return run_job(job, plan)
+    except MemoryError as error:
+        raise LoopauditError(f"{job[0].path}: not enough memory to read it") from error
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _ignore_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

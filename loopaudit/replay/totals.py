@@ -1,0 +1,219 @@
+"""Prices and sums: what each step cost, what each run and finding adds up to, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
+from loopaudit.model import UsageMark
+from loopaudit.money import PriceBook, is_model, usd
+from loopaudit.replay.results import BUCKETS, MARKS, UNKNOWN, RunResult
+
+_ABSENT = MARKS.index(UsageMark.ABSENT)
+_LOWER = MARKS.index(UsageMark.LOWER_BOUND)
+_ESTIMATED = MARKS.index(UsageMark.ESTIMATED)
+_READ, _OUTPUT, _REASONING = (BUCKETS.index(n) for n in ("cache_read", "output", "reasoning"))
+_WRITES = tuple(BUCKETS.index(n) for n in BUCKETS if n.startswith("cache_write"))
+
+
+@dataclass(slots=True)
+class Priced:
+    """Money of one run: picodollars a step, `UNKNOWN` where it cannot be told."""
+
+    cost: list[int]
+    own: list[int]  # steps that count here: not inherited, within the time window
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything the totals need to say beside the sums."""
+
+    unpriced: dict[str, int] = field(default_factory=dict)  # model -> tokens
+    absent: int = 0  # responses without usage
+    lower: int = 0
+    estimated: int = 0
+    unsplit: int = 0  # responses whose cache writes tell no lifetime
+    no_model: int = 0  # tokens of responses that name no model
+
+
+def price(found: RunResult, book: PriceBook, window: tuple[float | None, float | None]) -> Priced:
+    """What each step of a run cost by the list, and which steps count."""
+    table = found.columns
+    since, until = window
+    cost = [UNKNOWN] * len(table)
+    own = []
+    for i in range(len(table)):
+        at = table.at[i]
+        if i not in found.inherited and _inside(at, since, until):
+            own.append(i)
+        if table.marks[i] == _ABSENT:
+            continue
+        model = table.models[table.model[i]]
+        if model is None:
+            continue
+        rates = book.rates(model, None if at != at else at, table.services[table.service[i]])
+        usage = table.usage(i)
+        if rates is not None and usage is not None:
+            amount = rates.cost(usage)
+            if amount is not None:
+                cost[i] = amount
+    return Priced(cost, own)
+
+
+def _inside(at: float, since: float | None, until: float | None) -> bool:
+    if at != at:  # no time known: cannot be excluded
+        return True
+    return (since is None or at >= since) and (until is None or at < until)
+
+
+def run_tokens(found: RunResult, steps: Iterable[int]) -> Tokens:
+    """Sums over `steps`; None in a bucket that no step reports."""
+    table = found.columns
+    sums: list[int | None] = [None] * len(BUCKETS)
+    total: int | None = None
+    chosen = list(steps)
+    for place, column in enumerate(table.buckets):
+        known = [column[i] for i in chosen if column[i] != UNKNOWN]
+        if known:
+            sums[place] = sum(known)
+    known = [table.total[i] for i in chosen if table.total[i] != UNKNOWN]
+    if known:
+        total = sum(known)
+    writes = [w for w in (sums[p] for p in _WRITES) if w is not None]
+    return Tokens(
+        fresh_input=sums[0],
+        cache_read=sums[_READ],
+        cache_write=sum(writes) if writes else None,
+        output=sums[_OUTPUT],
+        reasoning=sums[_REASONING],
+        total=total,
+    )
+
+
+def add_tokens(a: Tokens, b: Tokens) -> Tokens:
+    def plus(x: int | None, y: int | None) -> int | None:
+        return y if x is None else x if y is None else x + y
+
+    return Tokens(
+        *(
+            plus(getattr(a, n), getattr(b, n))
+            for n in ("fresh_input", "cache_read", "cache_write", "output", "reasoning", "total")
+        )
+    )
+
+
+def run_usd(priced: Priced, steps: Iterable[int]) -> Decimal | None:
+    known = [priced.cost[i] for i in steps if priced.cost[i] != UNKNOWN]
+    return usd(sum(known)) if known else None
+
+
+def recorded_usd(found: RunResult, steps: Iterable[int]) -> Decimal | None:
+    known = [found.columns.cost[i] for i in steps if found.columns.cost[i] != UNKNOWN]
+    return usd(sum(known)) if known else None
+
+
+def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
+    """Count what the figures of a run leave out or only bound."""
+    table = found.columns
+    split = BUCKETS.index("cache_write_unsplit")
+    for i in priced.own:
+        mark = table.marks[i]
+        model = table.models[table.model[i]]
+        if mark == _ABSENT:
+            if not table.compaction[i]:
+                ledger.absent += 1
+            continue
+        if mark == _LOWER:
+            ledger.lower += 1
+        elif mark == _ESTIMATED:
+            ledger.estimated += 1
+        if table.buckets[split][i] > 0:
+            ledger.unsplit += 1
+        tokens = table.total[i]
+        if priced.cost[i] == UNKNOWN and tokens > 0:
+            if model is None:
+                ledger.no_model += tokens
+            elif is_model(model):
+                ledger.unpriced[model] = ledger.unpriced.get(model, 0) + tokens
+
+
+def charge(
+    steps: Sequence[WasteStep], found: RunResult, priced: Priced, run_total: int | None
+) -> Waste:
+    """The waste of redundant steps in tokens and money; inherited steps are never charged."""
+    waste = Waste()
+    own = set(priced.own)
+    tokens = read = money = 0
+    known_tokens = known_money = False
+    for entry in steps:
+        if entry.step not in own:
+            continue
+        waste.steps.append(entry)
+        total = found.columns.total[entry.step]
+        if total != UNKNOWN:
+            known_tokens = True
+            tokens += round(total * entry.part)
+            cached = found.columns.buckets[_READ][entry.step]
+            if cached != UNKNOWN:
+                read += round(cached * entry.part)
+            mark = found.columns.marks[entry.step]
+            waste.estimated |= mark in (_LOWER, _ESTIMATED) or entry.part < 1
+        if priced.cost[entry.step] != UNKNOWN:
+            known_money = True
+            money += round(priced.cost[entry.step] * entry.part)
+    if known_tokens or not waste.steps:
+        waste.tokens, waste.cache_read = tokens, read
+    if known_money:
+        waste.usd = usd(money)
+    if waste.tokens is not None and run_total:
+        waste.share = waste.tokens / run_total
+    return waste
+
+
+def union(findings: Iterable[Finding]) -> list[WasteStep]:
+    """Redundant steps of several findings, each once, with the largest part."""
+    parts: dict[tuple[str, int], float] = {}
+    for finding in findings:
+        for entry in finding.waste.steps:
+            place = (entry.run, entry.step)
+            parts[place] = max(parts.get(place, 0.0), entry.part)
+    return [WasteStep(run, step, part) for (run, step), part in sorted(parts.items())]
+
+
+def conclude(totals: Totals, ledger: Ledger, lost: list[str]) -> None:
+    """Say how complete the totals are, worst mark first, with every reason."""
+    reasons = list(lost)
+    if ledger.absent:
+        reasons.append(f"{_count(ledger.absent, 'response')} without usage")
+    if ledger.lower:
+        reasons.append(
+            f"{_count(ledger.lower, 'response')} whose output was written before it ended"
+        )
+    if ledger.unpriced:
+        totals.unpriced_models = sorted(ledger.unpriced)
+        totals.unpriced_tokens = sum(ledger.unpriced.values())
+        models = _count(len(ledger.unpriced), "model")
+        reasons.append(f"{totals.unpriced_tokens:,} tokens of {models} not priced")
+    if ledger.no_model:
+        totals.unpriced_tokens += ledger.no_model
+        reasons.append(f"{ledger.no_model:,} tokens name no model and are not priced")
+    if ledger.estimated:
+        reasons.append(f"{_count(ledger.estimated, 'response')} with estimated usage")
+    if ledger.unsplit:
+        reasons.append(
+            f"{_count(ledger.unsplit, 'response')} with cache writes of unknown lifetime, "
+            "priced as 5-minute writes"
+        )
+    totals.reasons = reasons
+    if lost:
+        totals.completeness = Completeness.PARTIAL
+    elif ledger.absent or ledger.lower or ledger.unpriced or ledger.no_model:
+        totals.completeness = Completeness.LOWER_BOUND
+    elif ledger.estimated or ledger.unsplit:
+        totals.completeness = Completeness.ESTIMATED
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,101 @@
+"""One job: read its inputs, replay their runs through the guards, keep only results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from loopaudit.effects import ToolTable
+from loopaudit.findings import Failure, Reading
+from loopaudit.guards import presets
+from loopaudit.guards.presets import Preset
+from loopaudit.guards.session import GuardSession
+from loopaudit.ingest.reading import Ingested, read_sources
+from loopaudit.ingest.runs import Keep, RunAssembler
+from loopaudit.ingest.sources import Source
+from loopaudit.model import Run
+from loopaudit.replay.hindsight import judge
+from loopaudit.replay.replay import replay_run
+from loopaudit.replay.results import JobResult, RunResult, columns
+from loopaudit.task_types import infer
+
+#: the guard set whose findings the report shows
+DEFAULT_GUARD = "loopaudit"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to read and replay; picklable, the same for all jobs."""
+
+    guards: tuple[str, ...] = ()
+    log_format: str | None = None
+    task_type: str | None = None
+    keep: Keep = field(default_factory=Keep)
+    user_guards: Mapping[str, Any] = field(default_factory=dict)
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    task_rules: Any = ()
+
+
+def ingest(sources: list[Source], plan: Plan) -> Ingested:
+    """Read `sources` as one job."""
+    tools = ToolTable(plan.tools)
+    build = partial(RunAssembler, keep=plan.keep, tools=tools)
+    return read_sources(sources, build, plan.log_format)
+
+
+def run_job(sources: list[Source], plan: Plan) -> JobResult:
+    """Read `sources` and replay every run found in them."""
+    read = ingest(sources, plan)
+    result = JobResult(
+        read.inputs, [], read.skips, read.failures, read.repaired, list(read.cut_tails)
+    )
+    loaded = [presets.load(name, plan.user_guards) for name in plan.guards]
+    default = next((p for p in loaded if p.set == DEFAULT_GUARD), None) or presets.load(
+        DEFAULT_GUARD, plan.user_guards
+    )
+    read.runs.reverse()
+    while read.runs:
+        run = read.runs.pop()
+        try:
+            result.runs.append(replay(run, loaded, default, plan))
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            result.failures.append(Failure("replay", run.id, run.path, message))
+    return result
+
+
+def replay(run: Run, loaded: list[Preset], default: Preset, plan: Plan) -> RunResult:
+    """One run through all presets, and hindsight on what the default one counted."""
+    run.task_type = plan.task_type or infer(run, plan.task_rules)
+    readings: list[Reading] = []
+    sessions = [
+        GuardSession(
+            preset,
+            task_type=run.task_type,
+            missing=run.missing,
+            observe=readings.append if preset is default else None,
+        )
+        for preset in loaded
+    ]
+    if default not in loaded:
+        sessions.append(
+            GuardSession(
+                default, task_type=run.task_type, missing=run.missing, observe=readings.append
+            )
+        )
+    trips = replay_run(run, sessions)
+    watcher = sessions[loaded.index(default)] if default in loaded else sessions[-1]
+    findings, not_loops = judge(run, readings, default, watcher.dismissed())
+    table, content = columns(run)
+    result = RunResult(run, table, content, findings=findings, not_loops=not_loops)
+    for preset, session, verdicts in zip(loaded, sessions, trips, strict=False):
+        result.trips[preset.name] = verdicts
+        result.undecidable[preset.name] = list(session.undecidable)
+    for step in run.steps:
+        result.calls += len(step.calls)
+        for call in step.calls:
+            result.calls_failed += call.failed
+    run.steps = []
+    return result
