@@ -31,6 +31,7 @@ class StepColumns:
     at: array[float]  # seconds since the epoch, NaN if unknown
     line: array[int]
     calls: array[int]
+    failed: array[int]  # calls that failed
     compaction: bytearray
     buckets: tuple[array[int], ...]  # in the order of `BUCKETS`
     total: array[int]
@@ -63,8 +64,6 @@ class RunResult:
     run: Run  # `steps` emptied
     columns: StepColumns
     content: int  # digest of everything the run holds; equal for a copy in another file
-    calls: int = 0
-    calls_failed: int = 0
     findings: list[Finding] = field(default_factory=list)
     not_loops: list[NotLoop] = field(default_factory=list)
     trips: dict[str, list[Trip]] = field(default_factory=dict)  # by preset
@@ -121,6 +120,7 @@ def columns(run: Run) -> tuple[StepColumns, int]:
         at=array("d", bytes(8 * size)),
         line=array("q", bytes(8 * size)),
         calls=array("l", bytes(array("l").itemsize * size)),
+        failed=array("l", bytes(array("l").itemsize * size)),
         compaction=bytearray(size),
         buckets=buckets,
         total=array("q", [UNKNOWN]) * size,
@@ -163,5 +163,6 @@ def columns(run: Run) -> tuple[StepColumns, int]:
             table.cost[i] = int(step.cost.scaleb(12))
         parts.append(f"{step.id}|{at}|{step.text_key}")
         for call in step.calls:
+            table.failed[i] += call.failed
             parts.append(f"{call.id}|{call.key}|{call.result}")
     return table, digest("\n".join(parts))

@@ -93,9 +93,5 @@ def replay(run: Run, loaded: list[Preset], default: Preset, plan: Plan) -> RunRe
     for preset, session, verdicts in zip(loaded, sessions, trips, strict=False):
         result.trips[preset.name] = verdicts
         result.undecidable[preset.name] = list(session.undecidable)
-    for step in run.steps:
-        result.calls += len(step.calls)
-        for call in step.calls:
-            result.calls_failed += call.failed
     run.steps = []
     return result

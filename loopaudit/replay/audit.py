@@ -1,0 +1,386 @@
+"""The whole of `report`: paths in, a `Report` out. It yields and does not talk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from loopaudit import __version__
+from loopaudit.errors import UsageError
+from loopaudit.findings import (
+    Finding,
+    GuardResult,
+    Report,
+    RunSummary,
+    Undecidable,
+    Verdict,
+)
+from loopaudit.guards import presets
+from loopaudit.ingest.runs import Keep
+from loopaudit.ingest.salvage import CUT_TAIL
+from loopaudit.ingest.sources import Source, discover
+from loopaudit.model import Run
+from loopaudit.money import PriceBook, usd
+from loopaudit.replay.merge import drop_copies, joint_jobs, mark_inherited
+from loopaudit.replay.pool import run_jobs
+from loopaudit.replay.results import JobResult, RunResult
+from loopaudit.replay.savings import mean_spins, stops_of
+from loopaudit.replay.totals import (
+    Ledger,
+    Priced,
+    add_tokens,
+    charge,
+    conclude,
+    note_gaps,
+    price,
+    recorded_usd,
+    run_tokens,
+    run_usd,
+    union,
+)
+from loopaudit.replay.worker import DEFAULT_GUARD, Plan, ingest
+from loopaudit.settings import Settings
+
+#: a log whose last event or last write is younger than this is said to be still running, seconds
+STILL_RUNNING = 600.0
+#: reasons for a skip that lose nothing that was meant to be counted
+_HARMLESS = ("empty", "a folder, not a file", "no reader knows this log", CUT_TAIL)
+
+
+@dataclass(slots=True)
+class AuditOptions:
+    """What to read and how to judge it. Times are seconds since the epoch; `until` is exclusive."""
+
+    paths: list[str]
+    log_format: str | None = None
+    guards: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    task_type: str | None = None
+    processes: int | None = None
+    settings: Settings | None = None
+    progress: Callable[[int, int], None] | None = None  # bytes done, bytes in all
+    excerpts: bool = False
+    now: float | None = None  # for "still running"; None: the clock
+
+
+@dataclass(slots=True)
+class _Audited:
+    found: RunResult
+    priced: Priced
+    summary: RunSummary
+    findings: list[Finding] = field(default_factory=list)
+
+
+def audit(options: AuditOptions) -> Report:
+    """Read, replay, price and rank. Raises `LoopauditError` when nothing at all can be read."""
+    plan = make_plan(options)
+    found = discover(options.paths)
+    results = _read(found.sources, plan, options)
+    report = Report(__version__)
+    report.skips = list(found.skips)
+    runs: list[RunResult] = []
+    repaired: dict[str, int] = {}
+    cut_tails: set[str] = set()
+    for result in results:
+        report.inputs += result.inputs
+        report.skips += result.skips
+        report.failures += result.failures
+        runs += result.runs
+        cut_tails.update(result.cut_tails)
+        for what, count in result.repaired.items():
+            repaired[what] = repaired.get(what, 0) + count
+    report.inputs.sort(key=lambda i: i.path)
+    report.skips.sort(key=lambda s: (s.path, s.line or 0))
+    runs, copies = drop_copies(runs)
+    _distinguish(runs)
+    runs.sort(key=lambda r: (r.run.path, r.run.id))
+    copies += mark_inherited(runs)
+    now = time.time() if options.now is None else options.now
+    fresh = {s.path for s in found.sources if now - s.mtime < STILL_RUNNING}
+    audited = _price_all(runs, options, report, fresh, now)
+    report.totals.duplicates_removed += copies
+    _rank(audited, report)
+    _judge_guards(audited, plan, report)
+    report.meta = {
+        "now": now,
+        "other_files": found.other_files,
+        "repaired": repaired,
+        "cut_tails": sorted(cut_tails),
+        "since": options.since,
+        "until": options.until,
+    }
+    return report
+
+
+def make_plan(options: AuditOptions) -> Plan:
+    """Options and settings in the form that workers take. Raises `ConfigError`, `UsageError`."""
+    settings = options.settings or Settings()
+    user_guards = settings.table("guards")
+    guards = tuple(dict.fromkeys(options.guards)) or (DEFAULT_GUARD,)
+    needs_text = False
+    for name in guards:
+        preset = presets.load(name, user_guards)
+        needs_text |= preset.needs_text
+    keep = Keep(vectors=needs_text)
+    if options.excerpts:
+        keep = Keep(args=500, result=500, error=500, text=500, vectors=needs_text)
+    if options.since is not None and options.until is not None and options.since >= options.until:
+        raise UsageError("--since is not before --until")
+    return Plan(
+        guards=guards,
+        log_format=options.log_format,
+        task_type=options.task_type,
+        keep=keep,
+        user_guards=user_guards,
+        tools=settings.table("tools"),
+        task_rules=settings.table("task_types"),
+    )
+
+
+def _read(sources: list[Source], plan: Plan, options: AuditOptions) -> list[JobResult]:
+    """All jobs, and again those whose files turn out to hold parts of the same runs."""
+    jobs = [[source] for source in sources]
+    total = sum(s.size for s in sources)
+    done = 0
+
+    def progress(size: int) -> None:
+        nonlocal done
+        done += size
+        if options.progress is not None:
+            options.progress(min(done, total), total)
+
+    results = run_jobs(jobs, plan, options.processes, progress)
+    groups = joint_jobs(jobs, results)
+    if groups:
+        joined = [[s for n in group for s in jobs[n]] for group in groups]
+        again = run_jobs(joined, plan, options.processes)
+        gone = {n for group in groups for n in group}
+        results = [r for n, r in enumerate(results) if n not in gone] + again
+    return results
+
+
+def _distinguish(runs: list[RunResult]) -> None:
+    """Give runs of one id (made from equal file names) different ones: the path goes in front."""
+    seen: dict[str, list[RunResult]] = {}
+    for found in runs:
+        seen.setdefault(found.run.id, []).append(found)
+    for same in seen.values():
+        if len(same) > 1:
+            for found in same:
+                _rename(found, f"{found.run.path}:{found.run.id}")
+
+
+def _rename(found: RunResult, name: str) -> None:
+    found.run.id = name
+    for finding in found.findings:
+        finding.run = name
+        for place in (finding.first_seen, finding.onset, finding.last):
+            place.run = name
+        for entry in finding.waste.steps:
+            entry.run = name
+    for near in found.not_loops:
+        near.run = name
+
+
+def _price_all(
+    runs: list[RunResult], options: AuditOptions, report: Report, fresh: set[str], now: float
+) -> list[_Audited]:
+    settings = options.settings or Settings()
+    book = PriceBook(settings.table("prices"))
+    window = (options.since, options.until)
+    windowed = window != (None, None)
+    ledger = Ledger()
+    totals = report.totals
+    audited: list[_Audited] = []
+    money = 0
+    priced_any = False
+    for found in runs:
+        priced = price(found, book, window)
+        if windowed and not priced.own:
+            continue
+        note_gaps(found, priced, ledger)
+        summary = _summary(found, priced)
+        summary.still_running = found.run.path in fresh or (
+            found.run.ended is not None and 0 <= now - found.run.ended < STILL_RUNNING
+        )
+        totals.runs += 1
+        totals.responses += sum(1 for i in priced.own if not found.columns.compaction[i])
+        totals.calls += summary.calls
+        totals.calls_failed += summary.calls_failed
+        totals.duplicates_removed += found.run.duplicates
+        totals.tokens = add_tokens(totals.tokens, summary.tokens)
+        if summary.inherited_tokens is not None:
+            totals.inherited_tokens = (totals.inherited_tokens or 0) + summary.inherited_tokens
+        for i in priced.own:
+            if priced.cost[i] >= 0:
+                money += priced.cost[i]
+                priced_any = True
+        if summary.recorded_usd is not None:
+            totals.recorded_usd = (totals.recorded_usd or Decimal()) + summary.recorded_usd
+        audited.append(_Audited(found, priced, summary))
+    totals.usd = usd(money) if priced_any else None
+    totals.price_date = book.date
+    conclude(totals, ledger, _losses(report))
+    return audited
+
+
+def _losses(report: Report) -> list[str]:
+    """What was meant to be read and could not be, in words."""
+    lines = [s for s in report.skips if s.line is not None and s.reason not in _HARMLESS]
+    files = [s for s in report.skips if s.line is None and not s.reason.startswith(_HARMLESS)]
+    reasons = []
+    if lines:
+        where = len({s.path for s in lines})
+        reasons.append(
+            f"{len(lines):,} record{'s' if len(lines) > 1 else ''} unreadable in {where:,} "
+            f"file{'s' if where > 1 else ''}"
+        )
+    if files:
+        reasons.append(f"{len(files):,} file{'s' if len(files) > 1 else ''} could not be read")
+    if report.failures:
+        reasons.append(f"{len(report.failures):,} failure(s) of loopaudit or an extension")
+    return reasons
+
+
+def _summary(found: RunResult, priced: Priced) -> RunSummary:
+    run, table = found.run, found.columns
+    everything = range(len(table))
+    windowed = len(priced.own) + len(found.inherited) < len(table)
+    calls = sum(table.calls[i] for i in priced.own)
+    inherited = run_tokens(found, found.inherited).total if found.inherited else None
+    return RunSummary(
+        id=run.id,
+        parent=run.parent,
+        path=run.path,
+        format=run.format,
+        agent=run.agent,
+        task_type=run.task_type,
+        outcome=run.outcome,
+        outcome_source=run.outcome_source,
+        steps=len(priced.own) if windowed or found.inherited else len(everything),
+        calls=calls,
+        calls_failed=sum(table.failed[i] for i in priced.own),
+        started=run.started,
+        ended=run.ended,
+        tokens=run_tokens(found, priced.own),
+        usd=run_usd(priced, priced.own),
+        inherited_tokens=inherited,
+        recorded_usd=recorded_usd(found, priced.own),
+        models=sorted({m for m in table.models if m is not None}),
+        session=run.session,
+        project=run.project,
+        version=run.version,
+        missing=sorted(run.missing),
+    )
+
+
+def _rank(audited: list[_Audited], report: Report) -> None:
+    """Price the waste, drop what another run owns, sort by money, then tokens, then place."""
+    money = tokens = read = 0
+    known_money = known_tokens = estimated = False
+    for item in audited:
+        found, summary = item.found, item.summary
+        total = summary.tokens.total
+        for finding in found.findings:
+            charged = len(finding.waste.steps)
+            finding.waste = charge(finding.waste.steps, found, item.priced, total)
+            if charged and not finding.waste.steps:
+                continue  # all of it inherited, or outside the time window
+            finding.stops = stops_of(finding, found, item.priced)
+            item.findings.append(finding)
+        own = set(item.priced.own)
+        report.not_loops += [n for n in found.not_loops if n.step in own]
+        summary.waste = charge(union(item.findings), found, item.priced, total)
+        report.runs.append(summary)
+        report.findings += item.findings
+        waste = report.totals.waste
+        waste.steps += summary.waste.steps
+        if summary.waste.tokens is not None:
+            tokens += summary.waste.tokens
+            read += summary.waste.cache_read or 0
+            known_tokens = True
+        if summary.waste.usd is not None:
+            money += int(summary.waste.usd.scaleb(12))
+            known_money = True
+        estimated |= summary.waste.estimated
+    waste = report.totals.waste
+    waste.estimated = estimated
+    if known_tokens:
+        waste.tokens, waste.cache_read = tokens, read
+        if report.totals.tokens.total:
+            waste.share = tokens / report.totals.tokens.total
+    if known_money:
+        waste.usd = usd(money)
+    report.findings.sort(
+        key=lambda f: (
+            -(f.waste.usd if f.waste.usd is not None else Decimal(-1)),
+            -(f.waste.tokens if f.waste.tokens is not None else -1),
+            f.onset.path,
+            f.onset.line,
+            f.rule,
+        )
+    )
+    report.spin = mean_spins(audited_pairs(audited), report.totals.tokens.total)
+
+
+def audited_pairs(audited: list[_Audited]) -> list[tuple[Finding, RunResult, Priced]]:
+    return [(f, item.found, item.priced) for item in audited for f in item.findings]
+
+
+def _judge_guards(audited: list[_Audited], plan: Plan, report: Report) -> None:
+    for name in plan.guards:
+        preset = presets.load(name, plan.user_guards)
+        result = GuardResult(preset.name, unreachable=presets.unreachable(preset))
+        for item in audited:
+            run = item.found.run.id
+            trips = [
+                t
+                for t in item.found.trips.get(preset.name, ())
+                if t.step not in item.found.inherited
+            ]
+            result.verdicts += [Verdict(run, trip) for trip in trips]
+            result.runs_stopped += any(t.level.stops for t in trips)
+            result.undecidable += [
+                Undecidable(run, detector, needs)
+                for detector, needs in item.found.undecidable.get(preset.name, ())
+            ]
+        report.guards.append(result)
+
+
+def find_run(options: AuditOptions, run_id: str) -> Run:
+    """One run with its steps, by id or a unique beginning of it. Raises `UsageError`."""
+    plan = make_plan(options)
+    found = discover(options.paths)
+    results = _read(found.sources, plan, options)
+    runs = [r for result in results for r in result.runs]
+    _distinguish(runs)
+    names = sorted({r.run.id for r in runs})
+    matches = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id)]
+    if not matches:
+        matches = [n for n in names if run_id in n]
+    if len(matches) != 1:
+        shown = ", ".join((matches or names)[:5])
+        what = f"{len(matches)} runs match" if matches else "no run matches"
+        raise UsageError(f"{what} {run_id!r}", f"runs here: {shown}" if shown else "")
+    chosen = next(r for r in runs if r.run.id == matches[0])
+    job = _sources_of(chosen.run, results, found.sources)
+    for run in ingest(job, plan).runs:
+        if chosen.run.id in (run.id, f"{run.path}:{run.id}"):
+            run.id = chosen.run.id
+            return run
+    raise UsageError(f"{run_id!r} is no longer in the log", "it changed while it was read")
+
+
+def _sources_of(run: Run, results: list[JobResult], sources: list[Source]) -> list[Source]:
+    """The inputs that hold a run: those read in one job with it, in that order."""
+    by_path = {s.path: s for s in sources}
+    for result in results:
+        if any(r.run is run for r in result.runs):
+            return [by_path[i.path] for i in result.inputs]
+    return [by_path[run.path]]
+
+
+__all__ = ["AuditOptions", "audit", "find_run"]
