@@ -137,7 +137,7 @@ def _read(head: _Head, reader: Reader, build: RunAssembler, result: Ingested) ->
     number = 0
     raw = b""
 
-    def give(value: Any) -> None:
+    def give(number: int, value: Any) -> None:
         nonlocal broken
         try:
             for piece in feed(number, value):
@@ -153,7 +153,7 @@ def _read(head: _Head, reader: Reader, build: RunAssembler, result: Ingested) ->
     try:
         if head.values is not None:
             for number, value in head.values:
-                give(value)
+                give(number, value)
             number = head.lines
         else:
             for raw in head.rows():
@@ -162,13 +162,13 @@ def _read(head: _Head, reader: Reader, build: RunAssembler, result: Ingested) ->
                     value = loads(trim(raw))
                 except ValueError:
                     for value in _salvaged(raw, number, path, result):
-                        give(value)
+                        give(number, value)
                     continue
                 try:
                     for piece in feed(number, value):
                         add(piece)
                 except Exception:
-                    give(value)
+                    give(number, value)
     except CutStream as error:
         result.skips.append(Skip(path, number + 1, str(error)))
     finally:

@@ -1,9 +1,9 @@
 """Pieces to runs: merge the pieces of a response, pair results with calls, drop what stands twice.
 
 Rules, the same for all formats:
-- Pieces with one response id in one run are one response: usage is the field-wise maximum, calls are
-  united by call id (the last arguments win), the first time counts.
-- A call without response id that stands again with the same call id, arguments and time is a copy.
+- Pieces with one response id in one run are one response: usage is the field-wise maximum, calls
+  are united by call id (the last arguments win), the first time counts.
+- Calls without response id that stand again with the same call id, arguments and time are a copy.
 - A result answers the oldest unanswered call of its id; without id, the oldest unanswered call.
 - A result that comes before its call waits for it.
 """
@@ -54,6 +54,21 @@ _MAX_FIELDS = (
     "output",
     "reasoning",
     "web_searches",
+)
+
+
+_RUN_FIELDS = (
+    "session",
+    "parent",
+    "parent_call",
+    "agent",
+    "task_type",
+    "outcome",
+    "outcome_source",
+    "project",
+    "version",
+    "prompt",
+    "forked_from",
 )
 
 
@@ -154,19 +169,7 @@ class RunAssembler:
 
     def _run(self, piece: RunPiece) -> None:
         run = self._builder(piece.run).run
-        for name in [
-            "session",
-            "parent",
-            "parent_call",
-            "agent",
-            "task_type",
-            "outcome",
-            "outcome_source",
-            "project",
-            "version",
-            "prompt",
-            "forked_from",
-        ]:
+        for name in _RUN_FIELDS:
             value = getattr(piece, name)
             if value is not None and (getattr(run, name) is None or name.startswith("outcome")):
                 setattr(run, name, value[:2_000] if name == "prompt" else value)

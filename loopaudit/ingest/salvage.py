@@ -1,8 +1,8 @@
 """Parse one line; where that fails, save what can be saved and say what was lost.
 
-orjson reads nearly all lines. It refuses half an emoji, NaN, a BOM, control bytes and bytes that are
-not UTF-8; for those the standard parser is asked. What neither takes is searched for whole objects
-(welded and spliced lines). Nothing is lost without a reason.
+orjson reads nearly all lines. It refuses half an emoji, NaN, a BOM, control bytes and bytes that
+are not UTF-8; for those the standard parser is asked. What neither takes is searched for whole
+objects (welded and spliced lines). Nothing is lost without a reason.
 """
 
 from __future__ import annotations

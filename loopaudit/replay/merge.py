@@ -77,7 +77,7 @@ def _unpacked(path: str) -> str | None:
 
 
 def mark_inherited(runs: Sequence[RunResult]) -> int:
-    """Find responses that stand in several runs; all but the owner's are inherited. Their number."""
+    """Find responses that stand in several runs: all but the owner's are inherited. How many."""
     first: dict[int, int] = {}  # response -> run number, until a second run is seen
     shared: dict[int, set[int]] = {}
     for number, found in enumerate(runs):

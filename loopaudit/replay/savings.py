@@ -1,7 +1,8 @@
 """What a guard would have saved on a finding, and how long spins lasted.
 
 After a guard's first intervention the recorded tail is no longer what would have happened, so a
-saving is a range: from the first stop (warnings ignored) to the first intervention (obeyed at once).
+saving is a range: from the first stop (warnings ignored) to the first intervention (obeyed at
+once).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prices and sums: what each step cost, what each run and finding adds up to, and how sure that is."""
+"""Prices and sums: what each step, run and finding cost, and how sure the figures are."""
 
 from __future__ import annotations
 

@@ -1,0 +1,24 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The material beside the checkout: corpus, cases, labelled runs. Not with a user."""
+    folder = ROOT.parent / "shared"
+    if not (folder / "corpus").is_dir():
+        pytest.skip("the corpus is not beside this checkout")
+    return folder
