@@ -102,5 +102,7 @@ def test_top_level(root: Path) -> None:
 
 
 def test_every_module_says_its_job(root: Path) -> None:
-    silent = [n for n, p in modules(root).items() if not ast.get_docstring(ast.parse(p.read_text()))]
+    silent = [
+        n for n, p in modules(root).items() if not ast.get_docstring(ast.parse(p.read_text()))
+    ]
     assert not silent
