@@ -1,4 +1,4 @@
-"""The house stands: imports go down only, and nothing visible lies at the top that is not listed."""
+"""The house stands: imports go down only, and nothing unlisted lies visible at the top."""
 
 from __future__ import annotations
 

@@ -51,10 +51,9 @@ def test_cut_file_gives_its_beginning(tmp_path: Path, packer: str) -> None:
     path = tmp_path / "log"
     packed = PACKERS[packer](TEXT)
     path.write_bytes(packed[: len(packed) * 2 // 3])
-    got = []
+    got: list[bytes] = []
     with open_stream(str(path)) as stream, pytest.raises(CutStream):
-        for row in lines(stream, 1):
-            got.append(row)
+        got.extend(lines(stream, 1))
     assert TEXT.startswith(b"".join(got))
 
 
