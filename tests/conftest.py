@@ -22,3 +22,10 @@ def shared() -> Path:
     if not (folder / "corpus").is_dir():
         pytest.skip("the corpus is not beside this checkout")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that ask for `shared` are the corpus checks."""
+    for item in items:
+        if "shared" in getattr(item, "fixturenames", ()):
+            item.add_marker("corpus")
