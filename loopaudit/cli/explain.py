@@ -1,0 +1,111 @@
+"""`loopaudit explain`: pages of rules, guard presets, log formats and prices."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopaudit.render.screen import Screen
+
+app = typer.Typer(
+    **command(
+        "What a rule looks for, its thresholds, evidence and remedy; what a guard preset does; what"
+        " a log format holds; how a model is priced. Without a name: all names."
+    )
+)
+
+
+@app.command()
+def explain(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A rule, guard preset or format.", show_default=False
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How this model name is read and priced.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+) -> None:
+    from loopaudit import settings
+    from loopaudit.cli.output import coloured, width
+    from loopaudit.render.screen import Screen
+
+    chosen = settings.load(config)
+    screen = Screen(width(sys.stdout), coloured(sys.stdout))
+    if model is not None:
+        lines = _price(model, chosen, screen)
+    elif name is None:
+        lines = _overview(chosen.table("guards"), screen)
+    else:
+        lines = _pages(name, chosen.table("guards"), screen)
+    for line in lines:
+        print(line.rstrip(" "))
+
+
+def _price(model: str, chosen: Any, screen: Screen) -> Iterator[str]:
+    from loopaudit.money import PriceBook
+    from loopaudit.render.text import inert
+
+    book = PriceBook(chosen.table("prices").get("model", ()))
+    for line in book.explain(model):
+        yield from screen.row(inert(line))
+
+
+def _overview(user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
+    from loopaudit import plugins
+    from loopaudit.cli.catalog import rules
+    from loopaudit.guards import presets
+    from loopaudit.render.pages import overview
+
+    yield from overview(
+        rules().values(),
+        [presets.load(name, user) for name in presets.names(user)],
+        [plugins.load(where, f"format {name}") for name, where in plugins.format_names().items()],
+        screen,
+    )
+
+
+def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
+    """Every page of that name: `loopaudit` is a guard set and a format."""
+    from loopaudit import plugins
+    from loopaudit.cli.catalog import rules
+    from loopaudit.guards import presets
+    from loopaudit.render.pages import format_page, preset_page, rule_page
+
+    known = rules()
+    names = presets.names(user)
+    formats = plugins.format_names()
+    pages = []
+    if name in known:
+        every = [presets.load(preset, user) for preset in names]
+        pages.append(rule_page(known[name], every, screen))
+    for preset_name in names:
+        if name in (preset_name, preset_name.partition(":")[0]):
+            preset = presets.load(preset_name, user)
+            pages.append(preset_page(preset, presets.unreachable(preset), screen))
+    if name in formats:
+        pages.append(format_page(plugins.load(formats[name], f"format {name}"), screen))
+    if not pages:
+        raise UsageError(f"nothing is called {name!r}", _closest(name, [*known, *names, *formats]))
+    for number, page in enumerate(pages):
+        if number:
+            yield ""
+        yield from page
+
+
+def _closest(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, names, n=3)
+    return f"did you mean {' or '.join(close)}?" if close else "loopaudit explain lists all names"

@@ -1,0 +1,43 @@
+"""`--follow`: shows the report again whenever a log has grown, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from loopaudit.ingest.sources import discover
+
+PAUSE = 1.0  # seconds between looks at the files
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+
+
+def watch(paths: Sequence[str], show: Callable[[], None]) -> NoReturn:
+    """Calls `show` now and after each change. On a terminal the screen is cleared before."""
+    seen = state(paths)
+    while True:
+        if sys.stdout.isatty():
+            sys.stdout.write(_CLEAR)
+        show()
+        print("Watching for changes; Ctrl-C ends.", file=sys.stderr)
+        sys.stdout.flush()
+        while True:
+            time.sleep(PAUSE)
+            now = state(paths)
+            if now != seen:
+                seen = now
+                break
+
+
+def state(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Size and time of the last write of every log behind `paths`."""
+    found: dict[str, tuple[int, int]] = {}
+    for source in discover(list(paths)).sources:
+        try:
+            info = os.stat(source.real)
+        except OSError:
+            continue
+        found[source.path] = (info.st_size, info.st_mtime_ns)
+    return found

@@ -1,0 +1,140 @@
+"""What several commands take: times in a stated zone, and where logs usually lie."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from loopaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopaudit.replay.audit import AuditOptions
+
+_AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)", re.ASCII)
+_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+_OFFSET = re.compile(r"(?:UTC)?([+-])(\d{1,2}):?(\d{2})?", re.ASCII)
+
+
+def zone(name: str) -> tzinfo:
+    """The zone behind `UTC`, `local`, `+02:00` or a name such as `Europe/Berlin`."""
+    if name.upper() in ("UTC", "Z"):
+        return UTC
+    if name.lower() == "local":
+        return _local()
+    offset = _OFFSET.fullmatch(name)
+    if offset:
+        sign, hours, minutes = offset.groups()
+        delta = timedelta(hours=int(hours), minutes=int(minutes or 0))
+        if delta < timedelta(hours=24):
+            return timezone(-delta if sign == "-" else delta)
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UsageError(
+            f"unknown time zone {name!r}", "UTC, local, +02:00 or a name like Europe/Berlin"
+        ) from None
+
+
+def zone_title(name: str) -> str:
+    """How a zone is named on screen."""
+    return "UTC" if name.upper() in ("UTC", "Z") else name
+
+
+def _local() -> tzinfo:
+    """The machine's zone with its clock changes, where its name can be found out."""
+    name = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime")
+    try:
+        return ZoneInfo(name.rpartition("zoneinfo/")[2])
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return datetime.now().astimezone().tzinfo or UTC
+
+
+def moment(text: str, where: tzinfo, now: float, *, option: str, end: bool = False) -> float:
+    """Seconds since the epoch of `7d` (ago), `today`, `yesterday`, a date or a time.
+
+    A date means its first moment in zone `where`; with `end` its last (the next day's first).
+    """
+    text = text.strip()
+    ago = _AGO.fullmatch(text)
+    if ago:
+        return now - int(ago[1]) * _SECONDS[ago[2]]
+    today = datetime.fromtimestamp(now, where).date()
+    try:
+        if text in ("now",):
+            return now
+        if text in ("today", "yesterday"):
+            day = today - timedelta(days=text == "yesterday")
+        elif re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
+            day = datetime.fromisoformat(text).date()
+        else:
+            at = datetime.fromisoformat(text)
+            return (at if at.tzinfo else at.replace(tzinfo=where)).timestamp()
+        if end:
+            day += timedelta(days=1)
+        return datetime.combine(day, time(), where).timestamp()
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{option}: cannot read {text!r} as a time",
+            "2026-05-01, 2026-05-01T14:00, 7d, 24h, today or yesterday",
+        ) from None
+
+
+def audit_options(
+    paths: list[str],
+    *,
+    guards: Sequence[str] = (),
+    since: float | None = None,
+    until: float | None = None,
+    task_type: str | None = None,
+    log_format: str | None = None,
+    processes: int | None = None,
+    config: str | None = None,
+    excerpts: bool = False,
+) -> AuditOptions:
+    """What the engine is asked for. Raises `UsageError` or `ConfigError`."""
+    from loopaudit import settings
+    from loopaudit.plugins import format_names
+    from loopaudit.replay.audit import AuditOptions
+
+    if log_format is not None and log_format not in format_names():
+        raise UsageError(
+            f"unknown log format {log_format!r}", f"one of {', '.join(sorted(format_names()))}"
+        )
+    return AuditOptions(
+        inputs(paths),
+        log_format=log_format,
+        guards=tuple(guards),
+        since=since,
+        until=until,
+        task_type=task_type,
+        processes=processes,
+        settings=settings.load(config),
+        excerpts=excerpts,
+    )
+
+
+def usual_places() -> list[str]:
+    """Folders in which coding agents keep their logs, where they exist on this machine."""
+    home = Path.home()
+    claude = os.environ.get("CLAUDE_CONFIG_DIR")
+    roots = [Path(part) for part in claude.split(",")] if claude else []
+    roots += [] if claude else [home / ".claude", home / ".config" / "claude"]
+    places = [root / "projects" for root in roots]
+    places.append(Path(os.environ.get("CODEX_HOME") or home / ".codex") / "sessions")
+    return [str(place) for place in places if place.is_dir()]
+
+
+def inputs(paths: list[str]) -> list[str]:
+    """The paths as given, or the usual places. Raises `UsageError` where there are none."""
+    found = paths or usual_places()
+    if not found:
+        raise UsageError(
+            "no PATHS given, and no logs in the usual places (~/.claude, ~/.codex)",
+            "name files or folders, or - for stdin",
+        )
+    return found

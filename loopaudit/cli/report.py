@@ -1,0 +1,193 @@
+"""`loopaudit report`: reads logs, replays guards, writes what was found."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import ExitCode, InputError, UsageError
+
+if TYPE_CHECKING:
+    from loopaudit.findings import Report
+    from loopaudit.render.screen import Screen
+    from loopaudit.replay.audit import AuditOptions
+
+app = typer.Typer(
+    **command(
+        "Where loops began, what they wasted and which guard would have stopped them. Without PATHS"
+        " the usual places of coding agents are read. Ends with 0 even where loops are found."
+    )
+)
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command()
+def report(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
+        ),
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Loops shown in full; 0 for all.")
+    ] = 3,
+    why: Annotated[
+        bool, typer.Option("--why", help="List what was not counted or not read, and why.")
+    ] = False,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--guard", "-g", metavar="PRESET", help="Guard to replay, e.g. fuses:demo. Repeatable."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
+    ] = None,
+    tz: Annotated[
+        str,
+        typer.Option(metavar="ZONE", help="Of times given and shown: UTC, local, Europe/Berlin …"),
+    ] = "UTC",
+    task_type: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
+    ] = None,
+    log_format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Read every input as this format (see explain)."),
+    ] = None,
+    excerpts: Annotated[
+        bool, typer.Option("--excerpts", help="Put text of calls into JSON; it may hold secrets.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Keep watching, and show again when a log grows.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with 3 where input is partial.")
+    ] = False,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Each input and its reader, on stderr.")
+    ] = False,
+) -> int:
+    import time
+
+    from loopaudit.cli import options as given
+    from loopaudit.cli.catalog import titles
+    from loopaudit.cli.output import opened
+    from loopaudit.render.screen import Screen
+
+    now = time.time()
+    zone = given.zone(tz)
+    chosen = given.audit_options(
+        paths or [],
+        guards=guard or [],
+        since=None if since is None else given.moment(since, zone, now, option="--since"),
+        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        task_type=task_type,
+        log_format=log_format,
+        processes=processes,
+        config=config,
+        excerpts=excerpts,
+    )
+    if not paths and not quiet:
+        print(f"loopaudit: reading {', '.join(chosen.paths)}", file=sys.stderr)
+    screen = Screen(zone=zone, zone_name=given.zone_title(tz), top=top, why=why, titles=titles())
+    if follow:
+        from loopaudit.cli.follow import watch
+
+        if format is not Format.TEXT or output not in (None, "-") or "-" in chosen.paths:
+            raise UsageError("--follow shows text of files on the screen, nothing else")
+        watch(chosen.paths, lambda: _text(_audited(chosen, quiet=True), sys.stdout, screen))
+    found = _audited(chosen, quiet=quiet)
+    if verbose:
+        _inputs(found)
+    with opened(output) as stream:
+        if format is Format.JSON:
+            from loopaudit.render.json_report import write
+
+            write(found, stream, excerpts=excerpts)
+        else:
+            _text(found, stream, screen)
+    return _exit_code(found, strict=strict, quiet=quiet)
+
+
+def _audited(options: AuditOptions, *, quiet: bool) -> Report:
+    from loopaudit.cli.progress import bar
+    from loopaudit.replay.audit import audit
+
+    with bar(not quiet) as progress:
+        found = audit(replace(options, progress=progress))
+    if not _measured(found):
+        named = {skip.path: skip.reason for skip in found.skips if skip.line is None}
+        for path in options.paths:
+            if path in named and named[path] != "empty":
+                raise InputError(
+                    f"{path}: {named[path]}", "name a log, or a folder that holds logs"
+                )
+    return found
+
+
+def _measured(found: Report) -> bool:
+    return bool(found.totals.responses or found.totals.calls)
+
+
+def _text(found: Report, stream: TextIO, screen: Screen) -> None:
+    from loopaudit.cli.output import coloured, width
+    from loopaudit.render.terminal import write
+
+    write(found, stream, replace(screen, width=width(stream), colour=coloured(stream)))
+
+
+def _inputs(found: Report) -> None:
+    from loopaudit.render.text import inert
+
+    for item in found.inputs:
+        missing = f", has no {' and no '.join(item.missing)}" if item.missing else ""
+        print(
+            f"{inert(item.path)}: {item.format} (confidence {item.confidence:.2f}),"
+            f" {item.lines:,} lines, {item.records_used:,} records used,"
+            f" {sum(item.records_ignored.values()):,} ignored, {item.skips:,} lost{missing}",
+            file=sys.stderr,
+        )
+
+
+def _exit_code(found: Report, *, strict: bool, quiet: bool) -> ExitCode:
+    """What the report ends with; loops alone are no failure."""
+    from loopaudit.findings import Completeness
+
+    code, why = ExitCode.PASS, ""
+    if found.failures:
+        code, why = ExitCode.INTERNAL, f"{len(found.failures):,} failure(s), see the report"
+    elif not _measured(found):
+        code, why = ExitCode.UNKNOWN, "nothing measured: no model response and no tool call found"
+    elif strict and found.totals.completeness is Completeness.PARTIAL:
+        code, why = ExitCode.UNKNOWN, f"partial input: {'; '.join(found.totals.reasons)}"
+    if why and not quiet:
+        sys.stdout.flush()
+        print(f"loopaudit: {why}", file=sys.stderr)
+    return code

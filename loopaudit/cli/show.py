@@ -1,0 +1,107 @@
+"""`loopaudit show`: the steps of one run, so that a claim can be checked against the log."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Annotated
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import UsageError
+
+app = typer.Typer(
+    **command(
+        "The steps of one run around the onset of its loops: time, file:line, calls with arguments"
+        " and results, and where a guard would have stepped in. Steps are counted from 1. Excerpts"
+        " of the log are shown: they may hold secrets."
+    )
+)
+
+
+@app.command()
+def show(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="Id of a run, its beginning, or a file.")
+    ],
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
+        ),
+    ] = None,
+    steps: Annotated[
+        str | None, typer.Option(metavar="A-B", help="These steps instead, e.g. 209-216.")
+    ] = None,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--guard", "-g", metavar="PRESET", help="Guard to replay, e.g. fuses:demo. Repeatable."
+        ),
+    ] = None,
+    tz: Annotated[
+        str, typer.Option(metavar="ZONE", help="Of times shown: UTC, local, Europe/Berlin …")
+    ] = "UTC",
+    task_type: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="Judge the run as one of this type of task.")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+) -> None:
+    from loopaudit.cli import options as given
+    from loopaudit.cli.catalog import titles
+    from loopaudit.cli.output import coloured, width
+    from loopaudit.render.screen import Screen
+    from loopaudit.render.steps import write
+    from loopaudit.replay.audit import audit, find_run
+
+    if not paths and os.path.exists(run):  # a file with one run needs no id
+        paths, run = [run], ""
+    zone = given.zone(tz)
+    chosen = given.audit_options(
+        paths or [],
+        guards=guard or [],
+        task_type=task_type,
+        log_format=log_format,
+        config=config,
+        excerpts=True,
+    )
+    found = find_run(chosen, run)
+    span = None if steps is None else span_of(steps, len(found.steps))
+    report = audit(chosen)
+    screen = Screen(
+        width(sys.stdout), coloured(sys.stdout), zone, given.zone_title(tz), titles=titles()
+    )
+    write(
+        found,
+        [finding for finding in report.findings if finding.run == found.id],
+        [
+            (result.preset, verdict.trip)
+            for result in report.guards
+            for verdict in result.verdicts
+            if verdict.run == found.id
+        ],
+        sys.stdout,
+        screen,
+        span,
+    )
+
+
+def span_of(text: str, steps: int) -> tuple[int, int]:
+    """0-based first and last step of `A-B`, `A`, `A-` or `-B`, which count from 1."""
+    match = re.fullmatch(r"\s*(\d{0,9})\s*(-?)\s*(\d{0,9})\s*", text, re.ASCII)
+    if match is None or not (match[1] or match[3]):
+        raise UsageError(f"--steps {text!r} is no range of steps", "e.g. --steps 209-216")
+    first = int(match[1] or 1)
+    last = int(match[3]) if match[3] else steps if match[2] else first
+    if first < 1 or last < first:
+        raise UsageError(f"--steps {text!r} is no range of steps", "e.g. --steps 209-216")
+    if first > steps:
+        raise UsageError(f"--steps {text}: the run has {steps:,} steps")
+    return first - 1, min(last, steps) - 1

@@ -1,0 +1,134 @@
+"""One finding on the screen: what, where it began, how it ended, its waste, what stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from shlex import quote
+
+from loopaudit.findings import EndedBy, Finding, Place, Retryable, RunSummary, Waste
+from loopaudit.render import figures as f
+from loopaudit.render.savings import guard_sentence
+from loopaudit.render.screen import Screen
+from loopaudit.render.text import cut, cut_middle, inert
+
+ENDED = {
+    EndedBy.RECOVERED: "the agent recovered",
+    EndedBy.GUARD: "stopped by a guard",
+    EndedBy.USER: "stopped by the user",
+    EndedBy.LIMIT: "stopped by a limit",
+    EndedBy.END_OF_LOG: "never: it went on to the end of the log",
+}
+RETRYABLE = {
+    Retryable.YES: "retryable",
+    Retryable.NO: "not retryable",
+    Retryable.NOT_APPLICABLE: "nothing failed",
+}
+_LABEL = 9  # columns before the text of a row
+_SURE = 0.8  # confidence called high
+
+
+def wasted(waste: Waste, of: str) -> str:
+    mark = "~" if waste.estimated else ""
+    if waste.tokens is None:
+        return "unknown: the log has no usage"
+    text = f"{mark}{f.full(waste.tokens)} tokens"
+    if waste.cache_read:
+        text += f" ({f.short(waste.cache_read)} of them cache reads)"
+    text += f", {mark}{f.money(waste.usd)}" if waste.usd is not None else ", cost unknown"
+    if waste.share is not None:
+        text += f", {f.share(waste.share)} {of}"
+    return text
+
+
+def loop(
+    number: int, finding: Finding, run: RunSummary | None, guards: Sequence[str], screen: Screen
+) -> Iterator[str]:
+    title = screen.titles.get(finding.rule, "")
+    head = f"LOOP {number}  {inert(finding.rule)}" + (f": {title}" if title else "")
+    yield from screen.row(head, "bold")
+    what = inert(finding.call or finding.tool or "")
+    if what:
+        yield "  " + cut(what, screen.width - 2)
+    for label, text, styles in _rows(finding, run, screen):
+        if text:
+            yield from screen.row(text, *styles, indent=2, label=label.ljust(_LABEL - 2))
+    for label, text in _guards(finding, guards):
+        yield from screen.row(text, indent=2, label=label.ljust(_LABEL - 2))
+    if finding.advice:
+        yield from screen.row(inert(finding.advice), indent=2, label="advice".ljust(_LABEL - 2))
+    yield from screen.row(_look(finding), "dim", indent=2, label="look".ljust(_LABEL - 2))
+
+
+def _rows(
+    finding: Finding, run: RunSummary | None, screen: Screen
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    going = finding.ended_by is EndedBy.END_OF_LOG and run is not None and run.still_running
+    ended = "STILL GOING" if going else ENDED[finding.ended_by]
+    sure = f"{_confidence(finding.confidence)} confidence"
+    if finding.confidence < _SURE and finding.confidence_reason:
+        sure += f" ({inert(finding.confidence_reason)})"
+    yield "first", _place(finding.first_seen, screen), ()
+    yield "began", _place(finding.onset, screen), ("bold",)
+    yield "lasted", _lasted(finding, run), ()
+    yield "ended", f"{ended}; {RETRYABLE[finding.retryable]}; {sure}", _alarm(going)
+    yield "wasted", wasted(finding.waste, "of the run"), ("red",)
+    yield "why", "; ".join(inert(reason) for reason in finding.reasons), ()
+
+
+def _alarm(going: bool) -> tuple[str, ...]:
+    return ("bold", "red") if going else ()
+
+
+def _guards(finding: Finding, guards: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """One sentence per guard; those that would have done nothing share the last one."""
+    label = "guards"
+    idle = []
+    for guard in guards:
+        stops = [stop for stop in finding.stops if stop.guard == guard]
+        if not stops:
+            idle.append(inert(guard))
+            continue
+        yield label, f"{inert(guard)}: {guard_sentence(stops)}"
+        label = ""
+    if idle:
+        yield label, f"{', '.join(idle)}: would not have stepped in"
+
+
+def _confidence(value: float) -> str:
+    return "high" if value >= _SURE else "medium" if value >= 0.5 else "low"
+
+
+def _place(place: Place, screen: Screen) -> str:
+    when = "" if place.at is None else f.moment(place.at, screen.zone)
+    if when and screen.zone_name == "UTC":
+        when += "Z"
+    text = f"step {place.step + 1:<5,} {when}{'  ' if when else ''}"
+    room = screen.width - _LABEL - len(text) - len(f":{place.line}")
+    return f"{text}{cut_middle(inert(place.path), max(room, 16))}:{place.line}"
+
+
+def _lasted(finding: Finding, run: RunSummary | None) -> str:
+    steps = finding.last.step - finding.onset.step + 1
+    redundant = len({step.step for step in finding.waste.steps})
+    parts = [
+        f.count(steps, "step")
+        + (f" ({redundant:,} redundant)" if redundant and redundant != steps else "")
+    ]
+    began, last = finding.onset.at, finding.last.at
+    if began is not None and last is not None:
+        parts.append(f.duration(last - began))
+    if began is not None and run is not None and run.started is not None:
+        parts.append(f"from {f.duration(began - run.started)} into the run")
+    parts.append(f"to step {finding.last.step + 1:,} (line {finding.last.line:,})")
+    period = finding.period or 1
+    noun = f"round of {period}" if period > 1 else "time"
+    often = f.count(finding.occurrences, noun, f"rounds of {period}" if period > 1 else None)
+    text = f"{', '.join(parts)}; {often}"
+    if finding.listed_steps:
+        more = f.count(len(finding.listed_steps), "more step")
+        text += f"; {more} redundant in part, not charged"
+    return text
+
+
+def _look(finding: Finding) -> str:
+    return f"loopaudit show {quote(inert(finding.run))} {quote(inert(finding.onset.path))}"

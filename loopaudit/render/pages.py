@@ -1,0 +1,124 @@
+"""Pages of `explain`: what a rule, a guard preset or a log format is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from loopaudit.findings import Rule
+from loopaudit.formats.base import Format
+from loopaudit.guards.preset import Preset, PresetRule, Thresholds
+from loopaudit.render.screen import Screen, table
+from loopaudit.retry import RetryPolicy
+
+_LABEL = 14
+
+
+def rule_page(rule: Rule, presets: Iterable[Preset], screen: Screen) -> Iterator[str]:
+    yield from screen.row(f"{rule.id}: {rule.title}", "bold")
+    needs = f"a log with {' and '.join(sorted(rule.needs))}" if rule.needs else ""
+    for label, text in (
+        ("looks for", rule.looks_for),
+        ("not counted", rule.not_counted),
+        ("evidence", rule.evidence),
+        ("remedy", rule.remedy),
+        ("needs", needs),
+    ):
+        if text:
+            yield from screen.row(text, indent=2, label=label.ljust(_LABEL - 2))
+    label = "thresholds"
+    for preset in presets:
+        found = preset.rule(rule.signal)
+        if found is not None:
+            text = f"{preset.name}: {_thresholds(found)}"
+            yield from screen.row(text, indent=2, label=label.ljust(_LABEL - 2))
+            label = ""
+
+
+def preset_page(preset: Preset, unreachable: Sequence[str], screen: Screen) -> Iterator[str]:
+    yield from screen.row(f"{preset.name}: {preset.description}", "bold")
+    if preset.source:
+        yield from screen.row(preset.source, indent=2, label="source".ljust(_LABEL - 2))
+    rules = [(rule.signal, _thresholds(rule)) for rule in preset.rules]
+    yield from table([*rules])
+    yield from _numbers("limits", preset.limits, screen)
+    yield from screen.row(_retry(preset.retry), indent=2, label="retry".ljust(_LABEL - 2))
+    for task, changed in preset.task_types.items():
+        parts = [f"{signal} {_thresholds(rule)}" for signal, rule in changed.rules.items()]
+        parts += [f"{name} {_number(value)}" for name, value in changed.limits.items()]
+        yield from screen.row(f"for {task}: {'; '.join(parts)}", indent=2)
+    for text in unreachable:
+        yield from screen.row(f"unreachable: {text}", "yellow", indent=2)
+
+
+def format_page(found: Format, screen: Screen) -> Iterator[str]:
+    yield from screen.row(f"{found.name}: {found.title}", "bold")
+    if found.describes:
+        yield from screen.row(found.describes, indent=2)
+    if found.lacks:
+        yield from screen.row(
+            f"Such logs hold no {' and no '.join(sorted(found.lacks))}.", indent=2
+        )
+
+
+def overview(
+    rules: Iterable[Rule],
+    presets: Iterable[Preset],
+    formats: Iterable[Format],
+    screen: Screen,
+) -> Iterator[str]:
+    for heading, entries in (
+        ("Rules", [(rule.id, rule.title) for rule in rules]),
+        ("Guard presets", [(preset.name, preset.description) for preset in presets]),
+        ("Log formats", [(found.name, found.title) for found in formats]),
+    ):
+        if not entries:
+            continue
+        yield screen.style(heading, "bold")
+        widest = max(len(name) for name, _ in entries)
+        for name, says in entries:
+            yield from screen.row(says, indent=2, label=name.ljust(widest + 2))
+        yield ""
+    yield "loopaudit explain NAME tells more; loopaudit explain --model NAME shows a price."
+
+
+def _numbers(label: str, numbers: Mapping[str, object], screen: Screen) -> Iterator[str]:
+    if numbers:
+        text = ", ".join(f"{name} {_number(value)}" for name, value in numbers.items())
+        yield from screen.row(text, indent=2, label=label.ljust(_LABEL - 2))
+
+
+def _retry(policy: RetryPolicy) -> str:
+    low, high = 1 - policy.jitter, 1 + policy.jitter
+    classes = sorted(str(kind) for kind in policy.retried)
+    return (
+        f"{policy.retries} retries of {' and '.join(classes)} errors"
+        f"{', every 429 included' if policy.every_429 else ''}; wait before retry n: {policy.base:g} s"
+        f" · {policy.factor:g}^(n-1), at most {policy.cap:g} s, times {low:g} to {high:g}"
+    )
+
+
+def _thresholds(rule: PresetRule) -> str:
+    text = _levels(rule.thresholds) or "counts only"
+    if rule.over:
+        text += " (when exceeded)"
+    if rule.poll is not None:
+        text += f"; known waits: {_levels(rule.poll)}"
+    return text
+
+
+def _levels(thresholds: Thresholds) -> str:
+    parts = [] if thresholds.report is None else [f"report {_number(thresholds.report)}"]
+    parts += [f"{level} {_number(number)}" for level, number in reversed(thresholds.levels)]
+    return ", ".join(parts)
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )

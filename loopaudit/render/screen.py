@@ -1,0 +1,48 @@
+"""A screen of text: its width, colours and zone; rows with hanging indent; small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+
+from rich.cells import cell_len
+
+from loopaudit.render.text import wrap
+
+_CODES = {"bold": "1", "red": "31", "yellow": "33", "green": "32", "dim": "2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What is shown and how wide. `titles` maps a rule id to its one-line title."""
+
+    width: int = 80
+    colour: bool = False
+    zone: tzinfo = UTC
+    zone_name: str = "UTC"
+    top: int = 5  # findings shown in full; 0: all
+    why: bool = False  # list what was not counted, skipped or could not be decided
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    def style(self, text: str, *names: str) -> str:
+        if not self.colour or not names or not text:
+            return text
+        return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
+
+    def row(self, text: str, *styles: str, indent: int = 0, label: str = "") -> Iterator[str]:
+        """`text` wrapped behind a label, with a hanging indent; styled line by line."""
+        head = " " * indent + label
+        hang = max(indent, cell_len(head))
+        for number, line in enumerate(wrap(text, max(self.width - hang, 20))):
+            yield (head if number == 0 else " " * hang) + self.style(line, *styles)
+
+
+def table(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> Iterator[str]:
+    widths = [max(cell_len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = []
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            pad = " " * (width - cell_len(cell))
+            cells.append(pad + cell if index in right else cell + pad)
+        yield ("  " + "  ".join(cells)).rstrip()

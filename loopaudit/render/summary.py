@@ -1,0 +1,157 @@
+"""The head of the screen: how much, what it cost, how complete that is, what still runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loopaudit.findings import Completeness, Report, RunSummary, Totals
+from loopaudit.render import figures as f
+from loopaudit.render.screen import Screen, table
+from loopaudit.render.text import cut_middle, inert
+
+_HEADING = {
+    Completeness.COMPLETE: "Complete",
+    Completeness.ESTIMATED: "Estimated",
+    Completeness.LOWER_BOUND: "Lower bound",
+    Completeness.PARTIAL: "Partial",
+}
+_MARK = {
+    Completeness.COMPLETE: "",
+    Completeness.ESTIMATED: "~",
+    Completeness.LOWER_BOUND: "at least ",
+    Completeness.PARTIAL: "at least ",
+}
+
+
+def summary(report: Report, screen: Screen) -> Iterator[str]:
+    yield from _totals(report, screen)
+    yield from _running(report, screen)
+    yield from _sessions(report, screen)
+
+
+def _totals(report: Report, screen: Screen) -> Iterator[str]:
+    totals = report.totals
+    mark = _MARK[totals.completeness]
+    children = sum(run.parent is not None for run in report.runs)
+    parts = [f.count(totals.runs - children, "session")]
+    if children:
+        parts.append(f.count(children, "sub-agent"))
+    parts.append(f.count(totals.responses, "response"))
+    parts.append(
+        f.count(totals.calls, "call")
+        + (f" ({totals.calls_failed:,} failed)" if totals.calls_failed else "")
+    )
+    head, period = ", ".join(parts), _period(report.runs, screen)
+    if period and len(head) + len(period) + 2 <= screen.width:
+        head, period = f"{head}; {period}", ""
+    yield from screen.row(head, "bold")
+    if period:
+        yield from screen.row(period, "bold")
+    tokens = totals.tokens
+    if tokens.total is None:
+        yield from screen.row("Tokens and cost unknown: the log has no usage")
+    else:
+        buckets = [
+            f"{f.short(amount)} {name}"
+            for amount, name in (
+                (tokens.fresh_input, "fresh"),
+                (tokens.cache_read, "cache read"),
+                (tokens.cache_write, "cache write"),
+                (tokens.output, "output"),
+            )
+            if amount is not None
+        ]
+        yield from screen.row(
+            f"{mark}{f.full(tokens.total)} tokens" + (f": {', '.join(buckets)}" if buckets else "")
+        )
+        yield from screen.row(_cost(totals, mark), "bold")
+    yield from screen.row(_completeness(totals), *_completeness_style(totals))
+
+
+def _period(runs: list[RunSummary], screen: Screen) -> str:
+    started = min((run.started for run in runs if run.started is not None), default=None)
+    ended = max((run.ended for run in runs if run.ended is not None), default=None)
+    if started is None or ended is None:
+        return ""
+    first = f.moment(started, screen.zone, seconds=False)
+    same_day = first[:10] == f.moment(ended, screen.zone, seconds=False)[:10]
+    last = f.moment(ended, screen.zone, seconds=False, date=not same_day)
+    return f"{first} to {last} {inert(screen.zone_name)}"
+
+
+def _cost(totals: Totals, mark: str) -> str:
+    if totals.usd is None:
+        cost = f"Cost unknown: no price for {_some(totals.unpriced_models) or 'any model'}"
+    else:
+        if totals.unpriced_tokens and not mark.startswith("at least"):
+            mark = "at least "
+        date = f" of {totals.price_date}" if totals.price_date else ""
+        cost = f"{mark}{f.money(totals.usd)} at list prices{date}, not a bill"
+        if totals.unpriced_models:
+            cost += f"; no price for {_some(totals.unpriced_models)}"
+    if totals.recorded_usd is not None:
+        cost += f" (the log itself says {f.money(totals.recorded_usd)})"
+    return cost
+
+
+def _completeness(totals: Totals) -> str:
+    reasons = [inert(reason) for reason in totals.reasons]
+    if totals.unpriced_tokens and not any("price" in reason for reason in reasons):
+        reasons.append(f"{f.full(totals.unpriced_tokens)} tokens without a price")
+    text = _HEADING[totals.completeness]
+    if reasons:
+        text += (", except: " if text == "Complete" else ": ") + "; ".join(reasons)
+    extra = []
+    if totals.duplicates_removed:
+        extra.append(f"{f.count(totals.duplicates_removed, 'duplicate')} left out")
+    if totals.inherited_tokens:
+        extra.append(f"{f.full(totals.inherited_tokens)} tokens inherited, counted once")
+    return text + (f" ({'; '.join(extra)})" if extra else "")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(inert(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
+
+
+def _completeness_style(totals: Totals) -> tuple[str, ...]:
+    plain = totals.completeness is Completeness.COMPLETE and not totals.reasons
+    return () if plain and not totals.unpriced_tokens else ("yellow",)
+
+
+def _running(report: Report, screen: Screen) -> Iterator[str]:
+    now = report.meta.get("now")
+    running = [run for run in report.runs if run.still_running]
+    for run in running[:3]:
+        age = f.duration(now - run.ended) if now is not None and run.ended is not None else None
+        text = "STILL RUNNING  " + cut_middle(inert(run.path), max(screen.width - 44, 16))
+        text += f", last event {age} ago" if age else ", the log is still growing"
+        yield from screen.row(text, "bold", "yellow")
+    if len(running) > 3:
+        yield from screen.row(f"STILL RUNNING  {len(running) - 3} more", "bold", "yellow")
+
+
+def _sessions(report: Report, screen: Screen) -> Iterator[str]:
+    """Where the money went, when there is more than one run."""
+    if len(report.runs) < 2:
+        return
+    ranked = sorted(
+        report.runs,
+        key=lambda run: (-(run.usd or 0), -(run.tokens.total or 0), run.path, run.id),
+    )[:3]
+    if not any(run.tokens.total for run in ranked):
+        return
+    yield ""
+    yield screen.style("Most expensive", "bold")
+    rows = []
+    for run in ranked:
+        wasted = run.waste.share
+        rows.append(
+            (
+                f.money(run.usd),
+                f"{f.short(run.tokens.total)} tokens",
+                f.count(run.steps, "step"),
+                f"{f.share(wasted)} wasted" if run.waste.steps else "",
+                cut_middle(inert(run.path), max(screen.width - 50, 16)),
+            )
+        )
+    yield from table(rows, right=(0, 1, 2, 3))
