@@ -1,0 +1,163 @@
+"""One guard set on one run: events go to its detectors, their readings to its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loopaudit.detectors.base import Detector
+from loopaudit.errors import ExtensionError
+from loopaudit.findings import Reading, Trip
+from loopaudit.guards.policy import NONE, Watchdog, policy
+from loopaudit.guards.preset import Preset, PresetRule
+from loopaudit.model import Boundary, BoundaryKind, Call, Run, Step
+
+Handlers = tuple[Callable[[Any], Sequence[Reading]], ...]
+
+
+class GuardSession:
+    """Replays, or guards live: the events of `detectors.base` in, verdicts out.
+
+    Rules whose detector needs something in `missing` give no verdicts and stand in `undecidable` as
+    (signal, what is missing). Detectors of the whole service are left out: see `service`.
+    `observe` gets every reading.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        *,
+        task_type: str | None = None,
+        missing: frozenset[str] = frozenset(),
+        observe: Callable[[Reading], object] | None = None,
+    ) -> None:
+        preset = preset.for_task(task_type)
+        self.preset = preset
+        self.ended = False  # an exhausted budget: nothing is fed until the next user message
+        self._observe = observe
+        self._next = 0  # index of the next step
+        self._detectors: list[Detector] = []
+        self._missing: list[tuple[str, str]] = []
+        decidable = self._open(preset, missing)
+        self._policy = policy(preset, decidable)
+        self._boundary = self._handlers("boundary")
+        self._step_started = self._handlers("step_started")
+        self._call_proposed = self._handlers("call_proposed")
+        self._call_ended = self._handlers("call_ended")
+        self._step_ended = self._handlers("step_ended")
+        self._run_ended = self._handlers("run_ended")
+
+    def _open(self, preset: Preset, missing: frozenset[str]) -> list[PresetRule]:
+        """Make each detector once; the rules that can be decided."""
+        decidable = []
+        made: set[tuple[str, str]] = set()
+        for rule in preset.rules:
+            kind = rule.detector_class
+            if kind.scope != "run":
+                continue
+            lacking = rule.needs & missing
+            if lacking:
+                self._missing += [(rule.signal, need) for need in sorted(lacking)]
+                continue
+            decidable.append(rule)
+            key = (rule.detector, repr(sorted(rule.options.items())))
+            if key not in made:
+                made.add(key)
+                self._detectors.append(_make(kind, rule))
+        return decidable
+
+    def _handlers(self, event: str) -> Handlers:
+        """Methods of the detectors that override `event`; an unused event costs nothing."""
+        base = getattr(Detector, event)
+        return tuple(
+            getattr(detector, event)
+            for detector in self._detectors
+            if getattr(type(detector), event) is not base
+        )
+
+    def before_step(self, step_index: int, at: float | None = None) -> Sequence[Trip]:
+        """Limits judged before a model step is asked for. A compaction is no such step."""
+        self._next = step_index
+        if self.ended:
+            return NONE
+        trips = self._policy.before_step(step_index)
+        self.ended = any(trip.final for trip in trips)
+        return trips
+
+    def boundary(self, boundary: Boundary) -> Sequence[Trip]:
+        if boundary.kind is BoundaryKind.USER:
+            self.ended = False
+        if self.ended:
+            return NONE
+        trips = self._feed(self._boundary, boundary, None)
+        self._policy.boundary(boundary)
+        return trips
+
+    def step_started(self, step: Step) -> Sequence[Trip]:
+        self._next = step.index + 1
+        return NONE if self.ended else self._feed(self._step_started, step, None)
+
+    def call_proposed(self, call: Call) -> Sequence[Trip]:
+        return NONE if self.ended else self._feed(self._call_proposed, call, call.position)
+
+    def call_ended(self, call: Call) -> Sequence[Trip]:
+        return NONE if self.ended else self._feed(self._call_ended, call, call.position)
+
+    def step_ended(self, step: Step) -> Sequence[Trip]:
+        return NONE if self.ended else self._feed(self._step_ended, step, None)
+
+    def run_ended(self, run: Run) -> Sequence[Trip]:
+        return NONE if self.ended else self._feed(self._run_ended, run, None)
+
+    def _feed(self, handlers: Handlers, event: Any, position: int | None) -> Sequence[Trip]:
+        found: Sequence[Reading] = ()
+        for handle in handlers:
+            try:
+                readings = handle(event)
+            except Exception as error:
+                raise _broken(handle, error) from error
+            if readings:
+                found = [*found, *readings] if found else readings
+        if not found:
+            return NONE
+        if self._observe is not None:
+            for reading in found:
+                self._observe(reading)
+        return self._policy.judge(found, position, self._next)
+
+    @property
+    def undecidable(self) -> list[tuple[str, str]]:
+        """(signal, what the log lacks for it): neither fired nor not fired."""
+        partly = [
+            (signal, "results")
+            for detector in self._detectors
+            if getattr(detector, "undecided", 0)
+            for signal in detector.signals
+        ]
+        return self._missing + partly
+
+    def dismissed(self) -> list[tuple[str, int, str]]:
+        """What was looked at and not counted: (kind, step, reason)."""
+        return [row for detector in self._detectors for row in detector.dismissed()]
+
+    @property
+    def budget(self) -> int | None:
+        """The watchdog's budget of steps as it stands now."""
+        return self._policy.budget if isinstance(self._policy, Watchdog) else None
+
+
+def _make(kind: type[Detector], rule: PresetRule) -> Detector:
+    try:
+        return kind(**rule.options)
+    except TypeError as error:
+        raise ExtensionError(
+            f"guard rule {rule.signal}: {rule.detector} cannot be made: {error}",
+            "check the rule's options",
+        ) from error
+
+
+def _broken(handle: Callable[..., object], error: Exception) -> ExtensionError:
+    kind = type(getattr(handle, "__self__", handle))
+    return ExtensionError(
+        f"detector {kind.__module__}:{kind.__qualname__} broke: {type(error).__name__}: {error}"
+    )
