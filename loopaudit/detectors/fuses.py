@@ -126,32 +126,21 @@ class CallWindow(Detector):
 
     def _readings(self, call: Call, held: _Held) -> list[Reading]:
         index, step, key = call.index, call.step, call.key
-        redundant = (index,)
+        own = (index,)
         readings = []
-        if held.streak:
-            first = held.first
-            assert first is not None
+        first = held.first
+        if held.streak and first is not None:
             readings.append(
-                Reading(
-                    BREAKER, held.streak, step, index, first.call, first.step, first.call,
-                    redundant,
-                )
-            )  # fmt: skip
-        if key == self._other and self._tail >= 2 and len(self._keys) >= 3:
-            first_call, first_step = self._tail_from
-            count = min(self._tail, self.window) + 1
-            readings.append(
-                Reading(
-                    PING_PONG, count, step, index, first_call, first_step, first_call, redundant, (),
-                    2,
-                )
-            )  # fmt: skip
-        oldest = held.entries[0]
-        readings.append(
-            Reading(
-                GENERIC, len(held.entries), step, index, key, oldest.step, oldest.call, redundant
+                Reading(BREAKER, held.streak, step, index, first.call, first.step, first.call, own)
             )
-        )
+        if key == self._other and self._tail >= 2 and len(self._keys) >= 3:
+            count = min(self._tail, self.window) + 1
+            begin, begin_step = self._tail_from
+            readings.append(
+                Reading(PING_PONG, count, step, index, begin, begin_step, begin, own, period=2)
+            )
+        oldest, count = held.entries[0], len(held.entries)
+        readings.append(Reading(GENERIC, count, step, index, key, oldest.step, oldest.call, own))
         if call.polls and held.answered:
             readings.append(_poll(call, held))
         return readings
