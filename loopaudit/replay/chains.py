@@ -1,0 +1,113 @@
+"""Readings to chains, and chains that tell of the same steps to groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from loopaudit.detectors.catalog import rule_of
+from loopaudit.findings import Reading, Rule
+from loopaudit.guards.preset import Preset, PresetRule
+from loopaudit.model import Run
+
+
+@dataclass(slots=True)
+class Chain:
+    """All readings of one signal with one group: one thing that grew."""
+
+    rule: PresetRule
+    last: Reading  # the newest
+    calls: list[int] = field(default_factory=list)  # redundant calls, flat indices
+    bare: list[int] = field(default_factory=list)  # redundant steps without calls
+    steps: set[int] = field(default_factory=set)  # steps of both
+    retryable: bool | None = None  # False if one failure would not pass by itself
+    poll: bool = False
+    reported: bool = False  # it reached the count from which it is reported
+
+    @property
+    def document(self) -> Rule:
+        """The rule as documented."""
+        return rule_of(self.rule.detector, self.rule.signal)
+
+    @property
+    def first_step(self) -> int:
+        return self.last.step if self.last.first_step is None else self.last.first_step
+
+
+def chains(run: Run, readings: Iterable[Reading], preset: Preset) -> list[Chain]:
+    """Chains of the rules that report, in order of their first reading."""
+    rules = {rule.signal: rule for rule in preset.rules if rule.report is not None}
+    step_of = [step.index for step in run.steps for _ in step.calls]
+    found: dict[tuple[str, Hashable], Chain] = {}
+    for reading in readings:
+        rule = rules.get(reading.signal)
+        if rule is None:
+            continue
+        chain = found.get((reading.signal, reading.group))
+        if chain is None:
+            chain = found[reading.signal, reading.group] = Chain(rule, reading)
+        chain.last = reading
+        chain.calls += reading.redundant
+        chain.bare += reading.redundant_steps
+        chain.steps.update(step_of[call] for call in reading.redundant)
+        chain.steps.update(reading.redundant_steps)
+        chain.poll = reading.poll
+        if reading.retryable is not None:
+            chain.retryable = reading.retryable and chain.retryable is not False
+        if not chain.reported:
+            chain.reported = reading.count >= report_from(rule, reading.poll)
+    return list(found.values())
+
+
+def report_from(rule: PresetRule, poll: bool) -> float:
+    """The count from which a finding is reported."""
+    if poll and rule.poll is not None and rule.poll.report is not None:
+        return rule.poll.report
+    return float("inf") if rule.report is None else rule.report
+
+
+def groups(run_chains: Sequence[Chain], preset: Preset) -> list[list[Chain]]:
+    """Chains that tell of one loop: they share a redundant step, or take turns over one stretch.
+
+    In each group the chain that explains most steps comes first; where they explain equally many,
+    the one whose rule stands first in the preset.
+    """
+    parent = list(range(len(run_chains)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    owner: dict[int, int] = {}
+    for i, chain in enumerate(run_chains):
+        for step in chain.steps:
+            parent[root(i)] = root(owner.setdefault(step, i))
+    spans = _spans(root, run_chains)
+    for (i, start, end), (j, other_start, other_end) in pairwise(spans):
+        common = min(end, other_end) - max(start, other_start) + 1
+        longer = max(end - start, other_end - other_start) + 1
+        if common * 2 > longer:
+            parent[root(j)] = root(i)
+    members: dict[int, list[Chain]] = {}
+    for i, chain in enumerate(run_chains):
+        members.setdefault(root(i), []).append(chain)
+    place = {rule.signal: n for n, rule in enumerate(preset.rules)}
+    return [
+        sorted(group, key=lambda c: (-len(c.steps), place[c.rule.signal], c.first_step))
+        for group in members.values()
+    ]
+
+
+def _spans(root: Callable[[int], int], run_chains: Sequence[Chain]) -> list[tuple[int, int, int]]:
+    """(group, first, last redundant step) of each group, in order."""
+    spans: dict[int, tuple[int, int]] = {}
+    for i, chain in enumerate(run_chains):
+        if not chain.steps:
+            continue
+        start, end = min(chain.steps), max(chain.steps)
+        known = spans.get(root(i), (start, end))
+        spans[root(i)] = (min(start, known[0]), max(end, known[1]))
+    return sorted(((i, *span) for i, span in spans.items()), key=lambda s: s[1:])

@@ -1,0 +1,138 @@
+"""What is said of a finding: how it ended, does a retry help, how sure it is, what to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from loopaudit.findings import EndedBy, Finding, Retryable, Rule
+from loopaudit.model import BoundaryKind, Call, CallStatus, Run
+from loopaudit.replay.chains import Chain, report_from
+
+_ENDS = {
+    BoundaryKind.GUARD_STOP: EndedBy.GUARD,
+    BoundaryKind.LIMIT: EndedBy.LIMIT,
+    BoundaryKind.INTERRUPT: EndedBy.USER,
+    BoundaryKind.USER: EndedBy.USER,
+}
+# "2 failed", "3 errors": a result that reports a failure though the call itself succeeded
+_REPORTS_FAILURE = re.compile(
+    r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failures?|failing|errors?)\b", re.I
+)
+
+
+def ended_by(run: Run, onset: int, last: int, redundant: int) -> EndedBy:
+    """How a loop over steps `onset`..`last` ended."""
+    steps = run.steps
+    rest = len(steps) - 1 - last
+    gap = (last - onset) / (redundant - 1) if redundant > 1 else 1.0
+    if rest and rest < gap and steps[-1].calls:  # the log ends before the next occurrence
+        after = run.after
+        recovered = False
+    else:
+        after = steps[last + 1].before if rest else run.after
+        recovered = rest > 0
+    if any(c.status is CallStatus.INTERRUPTED for c in steps[last].calls):
+        return EndedBy.USER
+    kinds = {boundary.kind for boundary in after}
+    for kind, end in _ENDS.items():
+        if kind in kinds:
+            return end
+    if rest and any(c.status is CallStatus.BLOCKED for c in steps[last + 1].calls):
+        return EndedBy.GUARD
+    if any(c.status is CallStatus.BLOCKED for c in steps[last].calls):
+        return EndedBy.GUARD
+    return EndedBy.RECOVERED if recovered else EndedBy.END_OF_LOG
+
+
+def retryable(run: Run, calls: Sequence[Call], group: Sequence[Chain], last: int) -> Retryable:
+    """Would the same calls, unchanged, be likely to work later?"""
+    answers = {chain.retryable for chain in group}
+    if False in answers:
+        return Retryable.NO
+    if True in answers:
+        return Retryable.YES
+    for call in run.steps[last].calls:
+        if call.exit_code or (call.text and _REPORTS_FAILURE.search(call.text)):
+            return Retryable.NO
+    return Retryable.NOT_APPLICABLE
+
+
+def reason(chain: Chain, calls: Sequence[Call]) -> str:
+    """One chain in words: rule, tool, count."""
+    reading = chain.last
+    tool = "" if reading.first_call is None else f" {calls[reading.first_call].tool}"
+    if reading.period:
+        tool = ""
+        often = f"{int(reading.count)} rounds of {reading.period} steps"
+    else:
+        often = f"{int(reading.count)} times"
+    note = f", {reading.note}" if reading.note else ""
+    return f"{chain.document.id}:{tool} {often}{note}"
+
+
+#: how sure a rule is by itself, by its family
+_SURE = {"cycle": 0.95, "failure": 0.6}
+_SURE_ELSE = 0.9
+
+
+def confidence(
+    run: Run, calls: Sequence[Call], group: Sequence[Chain], finding: Finding
+) -> tuple[float, str]:
+    """0..1 with what raised or lowered it."""
+    primary = group[0]
+    rule = primary.document
+    value, why = _SURE.get(rule.family, _SURE_ELSE), []
+    if value < _SURE_ELSE:
+        why.append("the calls differ, only their failure is the same")
+    if primary.poll:
+        value -= 0.1
+        why.append("a wait may have been meant")
+    count, least = primary.last.count, report_from(primary.rule, primary.poll)
+    if count >= 2 * least:
+        value += 0.05
+        why.append(f"{int(count)} times, reported from {least:g}")
+    elif count == least and finding.ended_by is EndedBy.RECOVERED:
+        value -= 0.2
+        why.append("just as often as is reported, and the agent went on by itself")
+    if rule.family == "repeat" and _only_masked(calls, primary):
+        value -= 0.05
+        why.append("the results are equal apart from ids, times and the like")
+    if _changed_meanwhile(run, finding):
+        value -= 0.3
+        why.append("other state changed meanwhile")
+    if not finding.waste.steps:
+        value -= 0.2
+        why.append("useful calls stood beside each repeat")
+    return round(min(max(value, 0.1), 0.99), 2), "; ".join(why) or "equal calls, equal results"
+
+
+def _only_masked(calls: Sequence[Call], chain: Chain) -> bool:
+    first = chain.last.first_call
+    return first is not None and any(calls[c].result != calls[first].result for c in chain.calls)
+
+
+def _changed_meanwhile(run: Run, finding: Finding) -> bool:
+    redundant = {entry.step for entry in finding.waste.steps}
+    return any(
+        call.mutates and call.status is CallStatus.OK
+        for step in run.steps[finding.onset.step : finding.last.step]
+        if step.index not in redundant
+        for call in step.calls
+    )
+
+
+def advice(rule: Rule, primary: Chain, finding: Finding) -> str:
+    """What to change, for the tool at hand."""
+    tool = finding.tool
+    parts = []
+    if primary.poll:
+        parts.append(
+            f"Let {tool or 'the tool'} wait by itself until something changed or a time is up, and "
+            "answer with the state and when to ask again."
+        )
+    else:
+        parts.append(f"{tool}: {rule.remedy}" if tool and not finding.period else rule.remedy)
+    if primary.last.note and "side effect" in primary.last.note:
+        parts.append(f"Make {tool or 'the tool'} refuse to do the same thing twice.")
+    return " ".join(part for part in parts if part)
