@@ -237,8 +237,7 @@ class Call:
 
     `key` is a 64-bit digest of tool name and canonical arguments. `result` is a 64-bit digest of
     the result as recorded; `masked` the same with volatile parts (ids, times, pids …) masked: it is
-    set for every failed call and for every call whose key occurs more than once in the run, so use
-    `result_key`. Both are None while the call is unanswered.
+    set for every call whose key occurs more than once in the run, so use `result_key`. Both are None while the call is unanswered.
     """
 
     index: int  # 0-based in the run

@@ -20,6 +20,8 @@ _NOTHING = re.compile(
     r"|occurrences)\b|\bnothing found\b|\bnot found\b|未找到|没有找到|没有结果|无结果",
     re.IGNORECASE,
 )
+#: characters of an error that tell which error it is; what follows is a trace or a listing
+ERROR_HEAD = 400
 _SHORT = 240  # characters; longer answers that mention "not found" hold content too
 
 
@@ -54,7 +56,7 @@ def fill_result(call: Call, text: str, keep: Keep) -> None:
             http_status=call.http_status, code=call.code, text=text, exit_code=call.exit_code
         )
         call.retryable = retryable(call.error)
-        call.error_key = mask_digest(text[:4_000])
+        call.error_key = mask_digest(text[:ERROR_HEAD])
         call.text = text[: max(keep.error, keep.result)]
     else:
         call.nothing_found = call.size <= _SHORT and _NOTHING.search(text) is not None

@@ -149,10 +149,6 @@ class RunAssembler:
             run.attempts_after = builder.attempts
             run.missing = lacks
             _number(run, self.placeholder_outputs)
-            for key, text in builder.held.items():
-                first = builder.keys[key]
-                if first.masked is None and first.failed:
-                    first.masked = mask_digest(text, self.mask)
             if run.steps or run.after or run.attempts_after:
                 runs.append(run)
         self._builders = {}
@@ -407,8 +403,6 @@ class RunAssembler:
             return  # an end without a recorded result: nothing to compare
         text = result_text(piece.text)
         fill_result(call, text, self.keep)
-        if call.failed:
-            call.masked = mask_digest(text, self.mask)
         self._compare(builder, call, text)
 
     def _compare(self, builder: _Builder, call: Call, text: str) -> None:
@@ -416,8 +410,7 @@ class RunAssembler:
         first = builder.keys.get(call.key)
         if first is None or first is call:
             builder.keys[call.key] = call
-            if not call.failed:
-                self._hold(builder, call.key, text)
+            self._hold(builder, call.key, text)
             return
         held = builder.held.pop(call.key, None)
         if held is not None:

@@ -167,7 +167,7 @@ def test_masking_does_not_depend_on_what_is_held(monkeypatch: pytest.MonkeyPatch
     assert held[:20] == held[20:]
 
 
-def test_failed_calls_are_masked_and_classified() -> None:
+def test_failed_calls_are_classified() -> None:
     (run,) = build(
         response(1, call("1", path="gone.txt")),
         result(2, "1", "ENOENT: no such file or directory", status=CallStatus.ERROR),
@@ -177,8 +177,8 @@ def test_failed_calls_are_masked_and_classified() -> None:
     gone, busy = run.calls
     assert (gone.error, gone.retryable) == (ErrorClass.PERMANENT, False)
     assert (busy.error, busy.retryable) == (ErrorClass.TRANSIENT, True)
-    assert gone.masked is not None
     assert gone.error_key is not None
+    assert gone.error_key != busy.error_key
 
 
 def test_rejections_and_siblings_are_no_failures() -> None:
