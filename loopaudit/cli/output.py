@@ -13,7 +13,7 @@ from typing import TextIO
 
 from loopaudit.errors import UsageError
 
-MOST_COLUMNS = 120  # longer lines are hard to read
+FEWEST_COLUMNS, MOST_COLUMNS = 72, 120  # below, tables break; beyond, lines are hard to read
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def _umask() -> int:
 def width(stream: TextIO) -> int:
     """Columns to fill: those of the terminal, 80 where there is none."""
     columns = shutil.get_terminal_size((80, 24)).columns if stream.isatty() else _columns()
-    return max(40, min(columns, MOST_COLUMNS))
+    return max(FEWEST_COLUMNS, min(columns, MOST_COLUMNS))
 
 
 def _columns() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from loopaudit.findings import EndedBy, Finding, Place, Retryable, RunSummary, Waste
+from loopaudit.findings import EndedBy, Finding, GuardResult, Place, Retryable, RunSummary, Waste
 from loopaudit.render import figures as f
 from loopaudit.render.savings import guard_sentence
 from loopaudit.render.screen import Screen
@@ -41,7 +41,11 @@ def wasted(waste: Waste, of: str) -> str:
 
 
 def loop(
-    number: int, finding: Finding, run: RunSummary | None, guards: Sequence[str], screen: Screen
+    number: int,
+    finding: Finding,
+    run: RunSummary | None,
+    guards: Sequence[GuardResult],
+    screen: Screen,
 ) -> Iterator[str]:
     title = screen.titles.get(finding.rule, "")
     head = f"LOOP {number}  {inert(finding.rule)}" + (f": {title}" if title else "")
@@ -79,19 +83,22 @@ def _alarm(going: bool) -> tuple[str, ...]:
     return ("bold", "red") if going else ()
 
 
-def _guards(finding: Finding, guards: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """One sentence per guard; those that would have done nothing share the last one."""
+def _guards(finding: Finding, guards: Sequence[GuardResult]) -> Iterator[tuple[str, str]]:
+    """One sentence per guard; those that would have done nothing share one."""
     label = "guards"
-    idle = []
+    idle: dict[str, list[str]] = {}
     for guard in guards:
-        stops = [stop for stop in finding.stops if stop.guard == guard]
-        if not stops:
-            idle.append(inert(guard))
+        stops = [stop for stop in finding.stops if stop.guard == guard.preset]
+        if stops:
+            yield label, f"{inert(guard.preset)}: {guard_sentence(stops)}"
+            label = ""
             continue
-        yield label, f"{inert(guard)}: {guard_sentence(stops)}"
+        needs = sorted({item.needs for item in guard.undecidable if item.run == finding.run})
+        limit = f", as far as a log without {' and '.join(needs)} can tell" if needs else ""
+        idle.setdefault(limit, []).append(guard.preset)
+    for limit, names in idle.items():
+        yield label, inert(f"{', '.join(names)}: would not have stepped in{limit}")
         label = ""
-    if idle:
-        yield label, f"{', '.join(idle)}: would not have stepped in"
 
 
 def _confidence(value: float) -> str:

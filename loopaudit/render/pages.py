@@ -88,13 +88,11 @@ def _numbers(label: str, numbers: Mapping[str, object], screen: Screen) -> Itera
 
 
 def _retry(policy: RetryPolicy) -> str:
-    low, high = 1 - policy.jitter, 1 + policy.jitter
-    classes = sorted(str(kind) for kind in policy.retried)
-    return (
-        f"{policy.retries} retries of {' and '.join(classes)} errors"
-        f"{', every 429 included' if policy.every_429 else ''}; wait before retry n: {policy.base:g} s"
-        f" · {policy.factor:g}^(n-1), at most {policy.cap:g} s, times {low:g} to {high:g}"
-    )
+    classes = " and ".join(sorted(str(kind) for kind in policy.retried))
+    every = ", every 429 included" if policy.every_429 else ""
+    wait = f"{policy.base:g} s · {policy.factor:g}^(n-1), at most {policy.cap:g} s"
+    spread = f"times {1 - policy.jitter:g} to {1 + policy.jitter:g}"
+    return f"{policy.retries} retries of {classes} errors{every}; before retry n: {wait}, {spread}"
 
 
 def _thresholds(rule: PresetRule) -> str:

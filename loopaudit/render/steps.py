@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from loopaudit.findings import Finding, Trip
-from loopaudit.model import Attempt, Boundary, Call, CallStatus, Run, Step, StepKind
+from loopaudit.model import Attempt, Boundary, BoundaryKind, Call, CallStatus, Run, Step, StepKind
 from loopaudit.render import figures as f
 from loopaudit.render.savings import VERBS
 from loopaudit.render.screen import Screen
 from loopaudit.render.text import cut, cut_middle, inert
 
-_LABEL = 9
+_LABEL = 10
 _LINES = 3  # of one excerpt
 _BEFORE, _AFTER = 2, 4  # steps shown around an onset
 _ENDED = {
@@ -24,7 +24,17 @@ _ENDED = {
     CallStatus.INTERRUPTED: "aborted",
     CallStatus.UNANSWERED: "no answer",
 }
-_BOUNDARY = {"compaction": "compact", "interrupt": "stop", "guard_stop": "stop"}
+_BOUNDARY = {  # label, and what is said where the log keeps no text
+    BoundaryKind.USER: ("user", "a message of the user"),
+    BoundaryKind.HOOK: ("hook", "a hook put text in"),
+    BoundaryKind.REMINDER: ("reminder", "the harness put text in"),
+    BoundaryKind.GUARD: ("guard", "a guard put text in"),
+    BoundaryKind.COMPACTION: ("compact", "the context was compacted"),
+    BoundaryKind.RESUME: ("resume", "the session was resumed"),
+    BoundaryKind.INTERRUPT: ("stop", "the user stopped the agent"),
+    BoundaryKind.LIMIT: ("stop", "a limit of the harness ended the run"),
+    BoundaryKind.GUARD_STOP: ("stop", "a loop guard ended the run"),
+}
 
 
 def write(
@@ -189,15 +199,13 @@ def _excerpt(
 
 def _boundaries(boundaries: Iterable[Boundary], path: str, screen: Screen) -> Iterator[str]:
     for boundary in boundaries:
-        kind = str(boundary.kind)
+        label, says = _BOUNDARY[boundary.kind]
         place = f"{inert(boundary.path)}:" if boundary.path != path else "line "
-        yield from _excerpt(
-            _BOUNDARY.get(kind, kind),
-            boundary.text or kind.replace("_", " "),
-            screen,
-            quoted=boundary.text is not None,
-            head=f"({place}{boundary.line}) ",
-        )
+        head = f"({place}{boundary.line}) "
+        if boundary.text is None:
+            yield from screen.row(head + says, label=_label(label))
+        else:
+            yield from _excerpt(label, boundary.text, screen, head=head)
 
 
 def _attempts(attempts: Iterable[Attempt], screen: Screen) -> Iterator[str]:

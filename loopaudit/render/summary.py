@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from loopaudit.findings import Completeness, Report, RunSummary, Totals
 from loopaudit.render import figures as f
 from loopaudit.render.screen import Screen, table
 from loopaudit.render.text import cut_middle, inert
 
+_MOST = 3  # lines of one kind
 _HEADING = {
     Completeness.COMPLETE: "Complete",
     Completeness.ESTIMATED: "Estimated",
@@ -31,6 +32,11 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
 
 def _totals(report: Report, screen: Screen) -> Iterator[str]:
     totals = report.totals
+    if not (totals.responses or totals.calls or totals.tokens.total):
+        yield from screen.row("Nothing measured: no model response and no tool call", "bold")
+        if totals.reasons:
+            yield from screen.row("; ".join(inert(reason) for reason in totals.reasons), "yellow")
+        return
     mark = _MARK[totals.completeness]
     children = sum(run.parent is not None for run in report.runs)
     parts = [f.count(totals.runs - children, "session")]
@@ -119,15 +125,27 @@ def _completeness_style(totals: Totals) -> tuple[str, ...]:
 
 
 def _running(report: Report, screen: Screen) -> Iterator[str]:
+    """Logs that still grow, and old ones whose last line was never finished."""
+    running = [(run.path, run.ended) for run in report.runs if run.still_running]
+    yield from _open_logs("STILL RUNNING", running, report, screen)
+    cut = set(report.meta.get("cut_tails", ())) - {path for path, _ in running}
+    ends = {run.path: run.ended for run in report.runs}
+    yield from _open_logs(
+        "ENDS IN MID-LINE", [(path, ends.get(path)) for path in sorted(cut)], report, screen
+    )
+
+
+def _open_logs(
+    what: str, logs: Sequence[tuple[str, float | None]], report: Report, screen: Screen
+) -> Iterator[str]:
     now = report.meta.get("now")
-    running = [run for run in report.runs if run.still_running]
-    for run in running[:3]:
-        age = f.duration(now - run.ended) if now is not None and run.ended is not None else None
-        text = "STILL RUNNING  " + cut_middle(inert(run.path), max(screen.width - 44, 16))
-        text += f", last event {age} ago" if age else ", the log is still growing"
+    for path, ended in logs[:_MOST]:
+        text = f"{what}  {cut_middle(inert(path), max(screen.width - 44, 16))}"
+        if now is not None and ended is not None:
+            text += f", last event {f.duration(now - ended)} ago"
         yield from screen.row(text, "bold", "yellow")
-    if len(running) > 3:
-        yield from screen.row(f"STILL RUNNING  {len(running) - 3} more", "bold", "yellow")
+    if len(logs) > _MOST:
+        yield from screen.row(f"{what}  {len(logs) - _MOST:,} more", "bold", "yellow")
 
 
 def _sessions(report: Report, screen: Screen) -> Iterator[str]:
@@ -137,7 +155,7 @@ def _sessions(report: Report, screen: Screen) -> Iterator[str]:
     ranked = sorted(
         report.runs,
         key=lambda run: (-(run.usd or 0), -(run.tokens.total or 0), run.path, run.id),
-    )[:3]
+    )[:_MOST]
     if not any(run.tokens.total for run in ranked):
         return
     yield ""

@@ -41,6 +41,8 @@ def lines(report: Report, screen: Screen) -> Iterator[str]:
 
 def _findings(report: Report, screen: Screen) -> Iterator[str]:
     findings = report.findings
+    if not findings and not report.totals.runs:
+        return
     if not findings:
         judged = f.count(report.totals.runs, "run")
         yield from screen.row(f"No loops found in {judged}.", "bold", "green")
@@ -50,9 +52,8 @@ def _findings(report: Report, screen: Screen) -> Iterator[str]:
     yield ""
     shown = findings if screen.top <= 0 else findings[: screen.top]
     runs = {run.id: run for run in report.runs}
-    guards = [guard.preset for guard in report.guards]
     for number, finding in enumerate(shown, 1):
-        yield from loop(number, finding, runs.get(finding.run), guards, screen)
+        yield from loop(number, finding, runs.get(finding.run), report.guards, screen)
         yield ""
     rest = findings[len(shown) :]
     if rest:
