@@ -1,0 +1,511 @@
+"""Claude Code session logs: main threads, sub-agents, embedded sub-agent messages, headless output.
+
+One response stands in several lines, one for each content block, each with the same `message.id`
+and usage; blocks of one response may be parted by results of its own calls. Each line becomes a
+piece of its own and ingest puts the pieces together. See `claude_code_threads` for run ids,
+`claude_code_text` for what a person wrote, `claude_code_trim` for what is cut before parsing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from loopaudit.formats.base import Format, Reader, Sample
+from loopaudit.formats.claude_code_events import (
+    attached,
+    attempt,
+    compaction,
+    given_up,
+    server_result,
+    stop_hooks,
+)
+from loopaudit.formats.claude_code_text import (
+    CONTINUED,
+    INTERRUPT,
+    block_text,
+    ending,
+    exit_code,
+    result_text,
+    user_text,
+)
+from loopaudit.formats.claude_code_threads import Threads
+from loopaudit.formats.claude_code_trim import trim
+from loopaudit.formats.claude_code_usage import service, usage_of
+from loopaudit.formats.shapes import Json, dollars, number, seconds, words
+from loopaudit.model import (
+    BoundaryKind,
+    BoundaryPiece,
+    CallPiece,
+    CallStatus,
+    Piece,
+    ResponsePiece,
+    ResultPiece,
+    RunPiece,
+    StepKind,
+)
+
+SYNTHETIC = "<synthetic>"  # the model of messages that the program made itself
+#: lines that hold nothing that a guard, a bill or a reader of the report could use
+_IGNORED = frozenset(
+    (
+        *("summary", "file-history-snapshot", "queue-operation", "pr-link", "mode", "tag"),
+        *("permission-mode", "last-prompt", "ai-title", "custom-title", "agent-name"),
+        *("atis-latch", "bridge-session", "frame-link", "started", "relocated", "worktree-state"),
+        *("stream_event", "rate_limit_event", "tool_progress", "tool_use_summary", "auth_status"),
+        *("agent-setting", "agent-color", "content-replacement"),
+    )
+)
+_AGENT_TAIL = re.compile(r"\n?^agentId: (\w+).*\Z", re.MULTILINE | re.DOTALL)
+_OTHERS = frozenset(("task-notification", "hook", "channel", "agent", "teammate", "coordinator"))
+_NAMES = 200  # names of ignored kinds that are told apart
+
+
+class ClaudeCodeReader(Reader):
+    """Reads one JSONL file (or the output of `claude -p --output-format stream-json`)."""
+
+    #: outputs of 1-8 tokens without a stop reason are written before the stream ends
+    placeholder_outputs = True
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._threads = Threads(path)
+        self._calls = self._results = 0
+        self._seen: set[str] = set()  # uuids of lines that became boundaries
+        self._hooks: dict[str, list[str]] = {}  # hook texts since the last response, by run
+        self._compacted: set[str] = set()  # runs compacted since their last response
+        self._handlers = {
+            "assistant": self._assistant,
+            "user": self._user,
+            "system": self._system,
+            "progress": self._progress,
+            "attachment": self._attachment,
+            "result": self._outcome,
+        }
+
+    def trim(self, raw: bytes) -> bytes:
+        return trim(raw)
+
+    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+        if type(record) is not dict:
+            return self._reject(line, "not a JSON object")
+        kind = record.get("type")
+        if type(kind) is str:
+            handler = self._handlers.get(kind)
+            if handler is not None:
+                return handler(line, record)
+            return self._ignore(kind if kind in _IGNORED else f"unknown type {kind[:40]}")
+        message = record.get("message")
+        role = message.get("role") if type(message) is dict else None
+        if role == "assistant":  # logs cut down by other programs leave the type out
+            return self._assistant(line, record)
+        if role == "user":
+            return self._user(line, record)
+        if "agentType" in record:
+            return self._ignore("sub-agent metadata (read with its transcript)")
+        return self._reject(line, "no record type")
+
+    def end(self) -> Iterable[Piece]:
+        if self._calls > 1 and not self._results:
+            self.missing.add("results")
+        return self._threads.release()
+
+    # -- responses --------------------------------------------------------------------------------
+
+    def _assistant(self, line: int, record: Json) -> Iterable[Piece]:
+        message = record.get("message")
+        if type(message) is not dict:
+            return self._reject(line, "an assistant line without message")
+        at = seconds(record.get("timestamp"))
+        pieces: list[Piece] = []
+        run = self._threads.run(line, record, at, pieces)
+        if record.get("isApiErrorMessage") is True or message.get("model") == SYNTHETIC:
+            self._made_up(line, record, message, run, at, pieces)
+            return self._threads.hold(record, pieces)
+        if not self._threads.started:
+            pieces = self._threads.begin(record, run) + pieces
+        self._response(line, record, message, run, at, pieces)
+        return pieces
+
+    def _response(
+        self,
+        line: int,
+        record: Json,
+        message: Json,
+        run: str,
+        at: float | None,
+        pieces: list[Piece],
+    ) -> None:
+        """Add the piece of a model response that `message` is, with answers of server tools."""
+        content = message.get("content")
+        usage = message.get("usage")
+        if content is None and usage is None:
+            self._reject(line, "a message without content and usage")
+            return
+        texts: list[str] = []
+        calls: list[CallPiece] = []
+        results: list[Piece] = []
+        thinking = 0
+        for block in content if type(content) is list else ():
+            kind = block.get("type") if type(block) is dict else None
+            if type(kind) is not str:
+                continue
+            if kind == "text":
+                text = block.get("text")
+                if type(text) is str:
+                    texts.append(text)
+            elif kind == "thinking":
+                thought = block.get("thinking")
+                thinking += len(thought) if type(thought) is str else 0
+            elif kind.endswith("tool_use"):  # the provider's own tools: server_tool_use
+                tool, ident = words(block.get("name")) or "?", words(block.get("id"))
+                calls.append(CallPiece(ident, tool, block.get("input")))
+                self._threads.calls(tool, ident, block.get("input"))
+            elif kind.endswith("tool_result"):
+                results.append(server_result(line, run, at, block))
+        if type(content) is str:
+            texts.append(content)
+        self.used += 1
+        self._calls += len(calls)
+        self._results += len(results)
+        if self._hooks:
+            self._hooks.pop(run, None)
+        if self._compacted:
+            self._compacted.discard(run)
+        ident = message.get("id")
+        if type(ident) is not str or not ident:
+            uuid = words(record.get("uuid"))
+            ident = f"line:{uuid}" if uuid else None
+        pieces.append(
+            ResponsePiece(
+                run=run,
+                line=line,
+                id=ident,
+                at=at,
+                model=words(message.get("model")),
+                text="\n".join(texts) if texts else None,
+                thinking_chars=thinking,
+                calls=tuple(calls),
+                usage=usage_of(usage) if usage is not None else None,
+                cost=dollars(record.get("costUSD")),
+                finish=words(message.get("stop_reason")),
+                # a compaction runs as an agent of its own where the log has it
+                kind=StepKind.COMPACTION if "/acompact" in run else StepKind.MODEL,
+                service=service(usage) if type(usage) is dict else None,
+            )
+        )
+        pieces += results
+
+    def _made_up(
+        self,
+        line: int,
+        record: Json,
+        message: Json,
+        run: str,
+        at: float | None,
+        pieces: list[Piece],
+    ) -> None:
+        """A message that no model wrote: an API call given up, an interruption, a placeholder."""
+        text = result_text(message.get("content"))
+        text = text if type(text) is str else ""
+        if record.get("isApiErrorMessage") is True:
+            self.used += 1
+            pieces.append(given_up(line, run, at, record, text))
+        elif text.startswith(INTERRUPT):
+            self.used += 1
+            pieces.append(BoundaryPiece(run, line, BoundaryKind.INTERRUPT, at, text))
+        else:
+            self._ignore("message made by the program")
+
+    # -- user lines: results and texts ------------------------------------------------------------
+
+    def _user(self, line: int, record: Json) -> Iterable[Piece]:
+        message = record.get("message")
+        if type(message) is not dict:
+            return self._reject(line, "a user line without message")
+        at = seconds(record.get("timestamp"))
+        pieces: list[Piece] = []
+        run = self._threads.run(line, record, at, pieces)
+        self._said(line, record, message, run, at, pieces)
+        return self._threads.hold(record, pieces)
+
+    def _said(
+        self,
+        line: int,
+        record: Json,
+        message: Json,
+        run: str,
+        at: float | None,
+        pieces: list[Piece],
+    ) -> None:
+        """Add the results and texts of a message of the role "user"."""
+        content = message.get("content")
+        texts: list[str] = []
+        answered = False
+        if type(content) is list:
+            for block in content:
+                if type(block) is dict and block.get("type") == "tool_result":
+                    self._result(line, record, block, run, at, pieces)
+                    answered = True
+                elif type(block) is dict or type(block) is str:
+                    texts.append(block_text(block))
+        elif type(content) is str:
+            texts.append(content)
+        else:
+            self._reject(line, "a user line without content")
+            return
+        if not answered and record.get("toolUseResult") is not None:
+            self._reject(line, "a tool result without its block")
+            return
+        self.used += 1
+        if texts:
+            self._texts(line, record, texts, run, at, pieces)
+
+    def _result(
+        self,
+        line: int,
+        record: Json,
+        block: Json,
+        run: str,
+        at: float | None,
+        pieces: list[Piece],
+    ) -> None:
+        self._results += 1
+        call = words(block.get("tool_use_id")) or words(record.get("sourceToolUseID"))
+        text = result_text(block.get("content"))
+        plain = text if type(text) is str else ""
+        status, code, spent, agent = CallStatus.OK, None, None, None
+        if block.get("is_error") in (True, "true"):
+            status = ending(plain, record.get("toolDenialKind"))
+        facts = record.get("toolUseResult")
+        if type(facts) is dict:
+            if facts.get("interrupted") is True and "timed out" not in plain[:400]:
+                status = CallStatus.INTERRUPTED
+            code = words(facts.get("returnCodeInterpretation"))
+            agent = words(facts.get("agentId"))
+            spent = number(facts.get("totalDurationMs"))
+        if agent is None and call in self._threads.spawned:  # nested results have only the text
+            tail = _AGENT_TAIL.search(plain)
+            agent = tail.group(1) if tail else None
+        if agent:
+            pieces.append(self._threads.link(line, run, agent, call))
+            if plain:  # the program's own tail: its id and figures differ each time
+                text = _AGENT_TAIL.sub("", plain, count=1)
+        pieces.append(
+            ResultPiece(
+                run=run,
+                line=line,
+                call_id=call,
+                text=text,
+                at=at,
+                status=status,
+                code=code,
+                exit_code=exit_code(plain) if status is CallStatus.ERROR else None,
+                duration=spent / 1000 if spent is not None else None,
+            )
+        )
+
+    def _texts(
+        self,
+        line: int,
+        record: Json,
+        texts: list[str],
+        run: str,
+        at: float | None,
+        pieces: list[Piece],
+    ) -> None:
+        if self._repeated(record):
+            return
+        if record.get("isCompactSummary") or texts[0].startswith(CONTINUED):
+            if run not in self._compacted:  # old logs: the summary is the only trace
+                self._compacted.add(run)
+                pieces.append(BoundaryPiece(run, line, BoundaryKind.COMPACTION, at))
+            return
+        origin = record.get("origin")
+        meta = bool(
+            record.get("isMeta")
+            or record.get("isVisibleInTranscriptOnly")
+            or record.get("isSynthetic")
+            or record.get("sourceToolUseID")
+            or (type(origin) is dict and words(origin.get("kind")) in _OTHERS)
+        )
+        for text in texts:
+            part = user_text(text, meta)
+            if part is not None:
+                self._boundary(line, run, at, *part, pieces)
+
+    def _boundary(
+        self,
+        line: int,
+        run: str,
+        at: float | None,
+        kind: BoundaryKind,
+        text: str,
+        pieces: list[Piece],
+    ) -> None:
+        if kind is BoundaryKind.USER:
+            self._threads.prompt(line, run, text, pieces)
+            if "/" in run:
+                kind = BoundaryKind.REMINDER  # to a sub-agent its parent speaks, no person
+        elif kind is BoundaryKind.HOOK and self._known_hook(run, text):
+            return
+        pieces.append(BoundaryPiece(run, line, kind, at, text))
+
+    def _repeated(self, record: Json) -> bool:
+        """Whether the line stands in the file already (replayed history)."""
+        uuid = words(record.get("uuid"))
+        if uuid is None or uuid not in self._seen:
+            if uuid is not None:
+                self._seen.add(uuid)
+            return False
+        return True
+
+    def _known_hook(self, run: str, text: str) -> bool:
+        """The words of one hook stand in up to three lines: feedback, summary, attachment."""
+        known = self._hooks.setdefault(run, [])
+        if any(text in other or other in text for other in known):
+            return True
+        known.append(text)
+        return False
+
+    # -- what else happens ------------------------------------------------------------------------
+
+    def _system(self, line: int, record: Json) -> Iterable[Piece]:
+        subtype = words(record.get("subtype")) or "?"
+        at = seconds(record.get("timestamp"))
+        said = stop_hooks(record) if subtype == "stop_hook_summary" else None
+        pieces: list[Piece] = []
+        if subtype in ("api_error", "error", "api_retry"):
+            run = self._threads.run(line, record, at, pieces)
+            pieces.append(attempt(line, run, at, record, subtype == "error"))
+        elif subtype in ("compact_boundary", "microcompact_boundary"):
+            # a micro-compaction clears old tool results: the model has forgotten them just as well
+            if self._repeated(record):
+                return self._ignore("repeated line")
+            run = self._threads.run(line, record, at, pieces)
+            self._compacted.add(run)
+            text = compaction(record)
+            pieces.append(BoundaryPiece(run, line, BoundaryKind.COMPACTION, at, text))
+        elif said and not self._repeated(record):
+            run = self._threads.run(line, record, at, pieces)
+            self._boundary(line, run, at, BoundaryKind.HOOK, said, pieces)
+        elif subtype == "init":
+            run = self._threads.run(line, record, at, pieces)
+            version = words(record.get("claude_code_version"))
+            pieces.append(RunPiece(run, line, version=version, model=words(record.get("model"))))
+        else:
+            return self._ignore(f"system/{subtype[:40]}")
+        self.used += 1
+        return self._threads.hold(record, pieces)
+
+    def _attachment(self, line: int, record: Json) -> Iterable[Piece]:
+        facts = record.get("attachment")
+        if type(facts) is not dict:
+            return self._reject(line, "an attachment line without attachment")
+        said = attached(facts)
+        if said is None or self._repeated(record):
+            return self._ignore(f"attachment/{(words(facts.get('type')) or '?')[:40]}")
+        kind, text = said
+        at = seconds(record.get("timestamp"))
+        pieces: list[Piece] = []
+        run = self._threads.run(line, record, at, pieces)
+        if kind is BoundaryKind.USER:
+            kind, text = user_text(text, False) or said
+        self._boundary(line, run, at, kind, text, pieces)
+        self.used += 1
+        return self._threads.hold(record, pieces)
+
+    def _progress(self, line: int, record: Json) -> Iterable[Piece]:
+        data = record.get("data")
+        data = data if type(data) is dict else {}
+        envelope = data.get("message")
+        message = envelope.get("message") if type(envelope) is dict else None
+        if type(envelope) is not dict or type(message) is not dict:
+            return self._ignore(f"progress/{(words(data.get('type')) or '?')[:40]}")
+        agent = words(data.get("agentId"))
+        if not agent:
+            return self._reject(line, "a sub-agent message without agent id")
+        at = seconds(envelope.get("timestamp") or record.get("timestamp"))
+        pieces: list[Piece] = []
+        run = self._threads.embedded(line, record, data, agent, at, pieces)
+        if "user" in (envelope.get("type"), message.get("role")):
+            self._said(line, envelope, message, run, at, pieces)
+        elif message.get("model") == SYNTHETIC or envelope.get("isApiErrorMessage") is True:
+            self._made_up(line, envelope, message, run, at, pieces)
+        else:
+            self._response(line, envelope, message, run, at, pieces)
+        return pieces
+
+    def _outcome(self, line: int, record: Json) -> Iterable[Piece]:
+        """The last line of headless output; lines of workflow journals have this type, too."""
+        subtype = words(record.get("subtype"))
+        if subtype is None:
+            return self._ignore("result")
+        pieces: list[Piece] = []
+        run = self._threads.run(line, record, None, pieces)
+        source = "result line of headless output"
+        pieces.append(RunPiece(run, line, outcome=subtype, outcome_source=source))
+        if subtype.startswith("error_max_"):
+            pieces.append(BoundaryPiece(run, line, BoundaryKind.LIMIT, None, subtype))
+        self.used += 1
+        return self._threads.hold(record, pieces)
+
+    def _ignore(self, kind: str) -> tuple[Piece, ...]:
+        if len(self.ignored) >= _NAMES and kind not in self.ignored:
+            kind = "other unknown types"
+        self.ignored[kind] += 1
+        return ()
+
+    def _reject(self, line: int, reason: str) -> tuple[Piece, ...]:
+        self.rejected.append((line, reason))
+        return ()
+
+
+def sniff(sample: Sample) -> float:
+    """How sure the head of a log is Claude Code's: 0.6 and more where a message or event of a
+    session stands in it, up to 0.8 for heads of summaries, snapshots and other minor lines."""
+    sure = minor = 0
+    for record in sample.records:
+        if type(record) is not dict:
+            continue
+        kind = record.get("type")
+        message = record.get("message")
+        session = record.get("sessionId") or record.get("session_id")
+        if type(message) is dict and session:
+            if "parts" in message:
+                return 0.0  # Qwen Code writes the same envelope
+            sure += kind in ("user", "assistant", None)
+        elif session and kind in ("system", "attachment", "progress"):
+            sure += "subtype" in record or "attachment" in record or "data" in record
+        elif _minor(record, kind):
+            minor += 1
+    share = (sure + minor) / (len(sample.records) or 1)
+    return round(min(0.99, 0.6 + 0.4 * share if sure else 0.8 * share), 3)
+
+
+def _minor(record: Json, kind: Any) -> bool:
+    if kind == "summary":
+        return "leafUuid" in record
+    if kind == "file-history-snapshot":
+        return "snapshot" in record
+    if kind in ("started", "result"):
+        return "agentId" in record and "key" in record
+    if "agentType" in record:
+        return "toolUseId" in record or "spawnDepth" in record
+    return type(kind) is str and kind in _IGNORED and "sessionId" in record
+
+
+FORMAT = Format(
+    name="claude_code",
+    title="Claude Code sessions",
+    sniff=sniff,
+    reader=ClaudeCodeReader,
+    describes=(
+        "JSONL files under ~/.claude/projects/<folder>/<session>.jsonl, sub-agents in "
+        "agent-*.jsonl beside or below them, and the output of `claude -p --output-format "
+        "stream-json`. Versions 2.0.7x-2.1.4x write a placeholder of 1-8 output tokens for most "
+        "responses: such outputs are lower bounds. Tool results carry no exit code unless they "
+        "failed. The cost of a compaction is recorded only where it has a transcript of its own."
+    ),
+)
