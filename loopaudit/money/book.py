@@ -15,7 +15,8 @@ from loopaudit.model import Usage
 from loopaudit.money.names import LONGEST, PROVIDERS, Candidate, candidates, is_model
 from loopaudit.money.offers import Offer, Periods, holding
 from loopaudit.money.rates import MODES, THINKING, Rates, Tier, usd
-from loopaudit.money.rows import Place, Row, read
+from loopaudit.money.rows import Row, read
+from loopaudit.settings import Place
 
 if TYPE_CHECKING:
     from loopaudit.money.listed import Listing, PriceList
@@ -29,9 +30,9 @@ _USER = "your price table"
 class PriceBook:
     """List prices under a user's table.
 
-    `user_rows` are the tables of `[[prices.model]]` (see `rows`), `place` tells where a key of a
-    row stands; a row that cannot be used raises `ConfigError`. Responses without a time are priced
-    as of `today`. Can be pickled; the price list stays behind.
+    `user_rows` is the settings table `[prices]`, or a list of its rows (see `rows`); `place` tells
+    where a key of it stands. What cannot be used raises `ConfigError`. Responses without a time are
+    priced as of `today`. Can be pickled; the price list stays behind.
     """
 
     def __init__(
@@ -284,4 +285,4 @@ def _overlay() -> list[Row]:
     import tomllib
 
     text = Path(__file__).with_name("prices.toml").read_text(encoding="utf-8")
-    return read(tomllib.loads(text)["model"], _OVERLAY)
+    return read(tomllib.loads(text), _OVERLAY)
