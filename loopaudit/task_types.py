@@ -26,23 +26,23 @@ from typing import Any
 from loopaudit.model import Boundary, BoundaryKind, Run
 from loopaudit.settings import Place, Table
 
-#: the types of `backstop`, each with the built-in rule in words, in the order in which they are tried
+#: the types of `backstop`, each with its built-in rule in words, in the order of trial
 BUILT_IN = {
     "sub_agent": "another run started it",
-    "research": "more than half of its calls search, read or browse the web",
     "single_tool_qa": "one user message, and at most one tool, which can do one thing only",
+    "research": "more than half of its calls search, read or browse the web",
     "multi_tool_chain": "any other run that calls tools",
 }
 
 #: words in names of tools for the web
-_WEB = frozenset(
-    "web website browser browse browsing url crawl crawler scrape scraper google bing duckduckgo"
-    " tavily exa serp serper serpapi wikipedia arxiv scholar pubmed perplexity".split()
+_WEB = re.compile(
+    "web|website|browse|browser|browsing|url|crawl|crawler|scrape|scraper|google|bing|duckduckgo"
+    "|tavily|exa|serp|serper|serpapi|wikipedia|arxiv|scholar|pubmed|perplexity"
 )
 #: words in names of tools that can do anything: one of them is no single-purpose tool
-_GENERAL = frozenset(
-    "bash sh shell zsh powershell terminal command cmd exec execute run python code repl notebook"
-    " interpreter computer task agent".split()
+_GENERAL = re.compile(
+    "bash|sh|shell|zsh|powershell|terminal|command|cmd|exec|execute|run|python|code|repl|notebook"
+    "|interpreter|computer|task|agent"
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 
@@ -64,7 +64,7 @@ class Rule:
             (not self.path or _any(self.path, (run.path, run.project)))
             and (not self.agent or _any(self.agent, (run.agent,)))
             and (not self.model or _any(self.model, models))
-            and (not self.tools or bool(used) and all(_any(self.tools, (u,)) for u in used))
+            and (not self.tools or (bool(used) and all(_any(self.tools, (u,)) for u in used)))
         )
 
 
@@ -121,12 +121,12 @@ def _built_in(run: Run) -> str | None:
             tools[call.tool] = tools.get(call.tool, 0) + 1
     if not tools and not run.steps:
         return None
-    web = sum(count for tool, count in tools.items() if not _WEB.isdisjoint(words(tool)))
-    if 2 * web > sum(tools.values()):
-        return "research"
-    special = all(_GENERAL.isdisjoint(words(tool)) for tool in tools)
+    special = not any(named(tool, _GENERAL) for tool in tools)
     if len(tools) <= 1 and special and _user_messages(run) <= 1:
         return "single_tool_qa"
+    web = sum(count for tool, count in tools.items() if named(tool, _WEB))
+    if 2 * web > sum(tools.values()):
+        return "research"
     return "multi_tool_chain" if tools else None
 
 
@@ -138,9 +138,9 @@ def _user_messages(run: Run) -> int:
 
 
 @lru_cache(maxsize=4096)
-def words(tool: object) -> frozenset[str]:
-    """The words of a tool's name: `WebFetch`, `web_fetch` and `mcp__web-fetch` hold web and fetch."""
-    return frozenset(word.lower() for word in _WORD.findall(str(tool)))
+def named(tool: object, kind: re.Pattern[str]) -> bool:
+    """Whether a word of a tool's name is of a kind: `WebFetch`, `web_fetch`, `mcp__web-fetch`."""
+    return any(kind.fullmatch(word.lower()) for word in _WORD.findall(str(tool)))
 
 
 def _any(globs: tuple[str, ...], values: Any) -> bool:
