@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -26,7 +27,7 @@ class Policy:
     """
 
     def __init__(self, preset: Preset, rules: Iterable[PresetRule]) -> None:
-        self._rules = {rule.signal: (rank, rule) for rank, rule in enumerate(rules)}
+        self._rules = {r.signal: (rank, _floor(r), r) for rank, r in enumerate(rules)}
         self._first = preset.policy != "each"
         self._told: set[tuple[object, ...]] = set()
         self._waiting: dict[str, Reading] = {}  # for rules judged before the next step
@@ -43,9 +44,11 @@ class Policy:
             known = self._rules.get(reading.signal)
             if known is None:
                 continue
-            rank, rule = known
+            rank, floor, rule = known
             if rule.before_step:
                 self._waiting[reading.signal] = reading
+                continue
+            if reading.count < floor or (self._first and found and found[-1][0] < rank):
                 continue
             trip = self._verdict(reading, rule, reading.step, position, saves_from)
             if trip is not None:
@@ -58,7 +61,7 @@ class Policy:
             return NONE
         found = []
         for signal, reading in self._waiting.items():
-            rank, rule = self._rules[signal]
+            rank, _, rule = self._rules[signal]
             trip = self._verdict(reading, rule, step, None, step)
             if trip is not None:
                 found.append((rank, trip))
@@ -90,12 +93,19 @@ class Policy:
         return None
 
     def _choose(self, found: list[tuple[int, Trip]]) -> Sequence[Trip]:
-        found.sort(key=_rank)
+        if len(found) > 1:
+            found.sort(key=_rank)
         trips = [trip for _, trip in (found[:1] if self._first else found)]
         for trip in trips:
             if trip.level in _ONCE:
                 self._told.add((trip.detector, trip.level, trip.group))
         return trips
+
+
+def _floor(rule: PresetRule) -> float:
+    """No count below this meets a threshold of `rule`."""
+    levels = rule.thresholds.levels + (rule.poll.levels if rule.poll is not None else ())
+    return min((number for _, number in levels), default=math.inf)
 
 
 def _rank(found: tuple[int, Trip]) -> int:
