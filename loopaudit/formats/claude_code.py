@@ -2,8 +2,12 @@
 
 One response stands in several lines, one for each content block, each with the same `message.id`
 and usage; blocks of one response may be parted by results of its own calls. Each line becomes a
-piece of its own and ingest puts the pieces together. See `claude_code_threads` for run ids,
-`claude_code_text` for what a person wrote, `claude_code_trim` for what is cut before parsing.
+piece of its own and ingest puts the pieces together. See `claude_code_threads` for run ids and
+`claude_code_text` for what a person wrote.
+
+Each tool result stands twice in a line, in `message.content` and in `toolUseResult` (40 % of all
+bytes). Cutting the second copy off before parsing was tried and dropped: orjson 3.13 reads 700 MB/s
+here, and finding the cut cost 15 % more than it saved.
 """
 
 from __future__ import annotations
@@ -31,7 +35,6 @@ from loopaudit.formats.claude_code_text import (
     user_text,
 )
 from loopaudit.formats.claude_code_threads import Threads
-from loopaudit.formats.claude_code_trim import trim
 from loopaudit.formats.claude_code_usage import service, usage_of
 from loopaudit.formats.shapes import Json, dollars, number, seconds, words
 from loopaudit.model import (
@@ -83,9 +86,6 @@ class ClaudeCodeReader(Reader):
             "attachment": self._attachment,
             "result": self._outcome,
         }
-
-    def trim(self, raw: bytes) -> bytes:
-        return trim(raw)
 
     def feed(self, line: int, record: Any) -> Iterable[Piece]:
         if type(record) is not dict:
@@ -177,6 +177,7 @@ class ClaudeCodeReader(Reader):
         if type(ident) is not str or not ident:
             uuid = words(record.get("uuid"))
             ident = f"line:{uuid}" if uuid else None
+        cost = record.get("costUSD")
         pieces.append(
             ResponsePiece(
                 run=run,
@@ -188,7 +189,7 @@ class ClaudeCodeReader(Reader):
                 thinking_chars=thinking,
                 calls=tuple(calls),
                 usage=usage_of(usage) if usage is not None else None,
-                cost=dollars(record.get("costUSD")),
+                cost=dollars(cost) if cost is not None else None,
                 finish=words(message.get("stop_reason")),
                 # a compaction runs as an agent of its own where the log has it
                 kind=StepKind.COMPACTION if "/acompact" in run else StepKind.MODEL,

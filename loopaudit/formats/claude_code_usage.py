@@ -7,8 +7,9 @@ from typing import Any
 from loopaudit.formats.shapes import Json, count, shown
 from loopaudit.model import Usage, UsageMark
 
-_TIERS = (None, "", "standard", "default")
-_PLACES = (None, "", "not_available", "global")
+_MOST = 1_000_000_000  # more tokens than a response can hold
+_TIERS = frozenset(("", "standard", "default", "batch"))
+_PLACES = frozenset(("", "not_available", "global"))
 
 
 def usage_of(usage: Any) -> Usage:
@@ -20,27 +21,28 @@ def usage_of(usage: Any) -> Usage:
     if type(usage) is not dict:
         return Usage(mark=UsageMark.ABSENT, note=f"usage unreadable: {shown(usage)}")
     bad: list[str] = []
-    written = _count(usage, "cache_creation_input_tokens", bad)
-    split = usage.get("cache_creation")
-    short = long = None
-    unsplit = written
-    if type(split) is dict:
-        short = _count(split, "ephemeral_5m_input_tokens", bad)
-        long = _count(split, "ephemeral_1h_input_tokens", bad)
-        told = (short or 0) + (long or 0)
-        unsplit = None if written is None or told >= written else written - told
-    details = usage.get("output_tokens_details")
-    tools = usage.get("server_tool_use")
     result = Usage(
         fresh_input=_count(usage, "input_tokens", bad),
         cache_read=_count(usage, "cache_read_input_tokens", bad),
-        cache_write_5m=short,
-        cache_write_1h=long,
-        cache_write_unsplit=unsplit,
         output=_count(usage, "output_tokens", bad),
-        reasoning=_count(details, "thinking_tokens", bad) if type(details) is dict else None,
-        web_searches=_count(tools, "web_search_requests", bad) if type(tools) is dict else None,
     )
+    written = _count(usage, "cache_creation_input_tokens", bad)
+    split = usage.get("cache_creation")
+    if type(split) is dict:
+        short = _count(split, "ephemeral_5m_input_tokens", bad)
+        long = _count(split, "ephemeral_1h_input_tokens", bad)
+        result.cache_write_5m, result.cache_write_1h = short, long
+        told = (short or 0) + (long or 0)
+        if written is not None and written > told:
+            result.cache_write_unsplit = written - told
+    else:
+        result.cache_write_unsplit = written
+    details = usage.get("output_tokens_details")
+    if type(details) is dict:
+        result.reasoning = _count(details, "thinking_tokens", bad)
+    tools = usage.get("server_tool_use")
+    if type(tools) is dict:
+        result.web_searches = _count(tools, "web_search_requests", bad)
     if bad:
         result.mark = UsageMark.ABSENT
         result.note = "usage unreadable: " + ", ".join(bad)
@@ -53,21 +55,21 @@ def usage_of(usage: Any) -> Usage:
 
 def service(usage: Json) -> str | None:
     """The region or tier that changes the price, where the log names one."""
-    place, tier = usage.get("inference_geo"), usage.get("service_tier")
+    place = usage.get("inference_geo")
     if type(place) is str and place not in _PLACES:
         return place
-    if type(tier) is str and tier not in _TIERS and tier != "batch":
-        return tier
-    return None
+    tier = usage.get("service_tier")
+    return tier if type(tier) is str and tier not in _TIERS else None
 
 
 def _count(usage: Json, key: str, bad: list[str]) -> int | None:
     value = usage.get(key)
-    if type(value) is int and 0 <= value < 1_000_000_000:
+    if type(value) is int and 0 <= value < _MOST:
         return value
     if value is None:
         return None
     number = count(value)
-    if number is None:
+    if number is None or number >= _MOST:
         bad.append(f"{key} {shown(value)}")
+        return None
     return number
