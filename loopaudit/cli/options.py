@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from loopaudit.replay.audit import AuditOptions
+    from loopaudit.settings import Settings
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)", re.ASCII)
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -84,8 +86,31 @@ def moment(text: str, where: tzinfo, now: float, *, option: str, end: bool = Fal
         ) from None
 
 
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What `[report]` of the settings says, where no flag says otherwise."""
+
+    top: int
+    zone_name: str
+    guards: tuple[str, ...]
+    strict: bool
+
+
+def preferences(settings: Settings) -> Preferences:
+    """Raises `ConfigError` with file and line."""
+    table = settings.reader("report")
+    table.only(("top", "tz", "guards", "strict"))
+    return Preferences(
+        top=table.integer("top", 3, least=0) or 0,
+        zone_name=table.text("tz", "UTC") or "UTC",
+        guards=table.texts("guards"),
+        strict=table.flag("strict"),
+    )
+
+
 def audit_options(
     paths: list[str],
+    settings: Settings,
     *,
     guards: Sequence[str] = (),
     since: float | None = None,
@@ -93,11 +118,9 @@ def audit_options(
     task_type: str | None = None,
     log_format: str | None = None,
     processes: int | None = None,
-    config: str | None = None,
     excerpts: bool = False,
 ) -> AuditOptions:
-    """What the engine is asked for. Raises `UsageError` or `ConfigError`."""
-    from loopaudit import settings
+    """What the engine is asked for. Raises `UsageError` where something is named wrong."""
     from loopaudit.plugins import format_names
     from loopaudit.replay.audit import AuditOptions
 
@@ -113,7 +136,7 @@ def audit_options(
         until=until,
         task_type=task_type,
         processes=processes,
-        settings=settings.load(config),
+        settings=settings,
         excerpts=excerpts,
     )
 

@@ -43,6 +43,15 @@ def opened(target: str | None) -> Iterator[TextIO]:
         raise
 
 
+def check(target: str | None) -> None:
+    """Finds a folder that does not exist before the long work, not after it."""
+    if target is not None and target != "-":
+        path = Path(os.path.realpath(target))
+        if path.is_dir() or not path.parent.is_dir():
+            what = "is a folder" if path.is_dir() else f"no folder {path.parent}"
+            raise UsageError(f"-o {target}: {what}")
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

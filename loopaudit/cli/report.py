@@ -62,9 +62,9 @@ def report(
         str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
     ] = None,
     tz: Annotated[
-        str,
-        typer.Option(metavar="ZONE", help="Of times given and shown: UTC, local, Europe/Berlin …"),
-    ] = "UTC",
+        str | None,
+        typer.Option(metavar="ZONE", help="Of times: UTC, local, Europe/Berlin …  [default: UTC]"),
+    ] = None,
     task_type: Annotated[
         str | None,
         typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
@@ -96,34 +96,45 @@ def report(
 ) -> int:
     import time
 
+    from loopaudit import settings
     from loopaudit.cli import options as given
     from loopaudit.cli.catalog import titles
-    from loopaudit.cli.output import opened
+    from loopaudit.cli.output import check, opened
     from loopaudit.render.screen import Screen
 
+    check(output)
     now = time.time()
-    zone = given.zone(tz)
-    chosen = given.audit_options(
+    chosen = settings.load(config)
+    preferred = given.preferences(chosen)
+    zone_name = tz or preferred.zone_name
+    zone = given.zone(zone_name)
+    options = given.audit_options(
         paths or [],
-        guards=guard or [],
+        chosen,
+        guards=guard or preferred.guards,
         since=None if since is None else given.moment(since, zone, now, option="--since"),
         until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
         task_type=task_type,
         log_format=log_format,
         processes=processes,
-        config=config,
         excerpts=excerpts,
     )
     if not paths and not quiet:
-        print(f"loopaudit: reading {', '.join(chosen.paths)}", file=sys.stderr)
-    screen = Screen(zone=zone, zone_name=given.zone_title(tz), top=top, why=why, titles=titles())
+        print(f"loopaudit: reading {', '.join(options.paths)}", file=sys.stderr)
+    screen = Screen(
+        zone=zone,
+        zone_name=given.zone_title(zone_name),
+        top=preferred.top if top is None else top,
+        why=why,
+        titles=titles(),
+    )
     if follow:
         from loopaudit.cli.follow import watch
 
-        if format is not Format.TEXT or output not in (None, "-") or "-" in chosen.paths:
+        if format is not Format.TEXT or output not in (None, "-") or "-" in options.paths:
             raise UsageError("--follow shows text of files on the screen, nothing else")
-        watch(chosen.paths, lambda: _text(_audited(chosen, quiet=True), sys.stdout, screen))
-    found = _audited(chosen, quiet=quiet)
+        watch(options.paths, lambda: _text(_audited(options, quiet=True), sys.stdout, screen))
+    found = _audited(options, quiet=quiet)
     if verbose:
         _inputs(found)
     with opened(output) as stream:
@@ -133,7 +144,7 @@ def report(
             write(found, stream, excerpts=excerpts)
         else:
             _text(found, stream, screen)
-    return _exit_code(found, strict=strict, quiet=quiet)
+    return _exit_code(found, strict=strict or preferred.strict, quiet=quiet)
 
 
 def _audited(options: AuditOptions, *, quiet: bool) -> Report:

@@ -42,8 +42,9 @@ def show(
         ),
     ] = None,
     tz: Annotated[
-        str, typer.Option(metavar="ZONE", help="Of times shown: UTC, local, Europe/Berlin …")
-    ] = "UTC",
+        str | None,
+        typer.Option(metavar="ZONE", help="Of times: UTC, local, Europe/Berlin …  [default: UTC]"),
+    ] = None,
     task_type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Judge the run as one of this type of task.")
     ] = None,
@@ -54,6 +55,7 @@ def show(
         str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
     ] = None,
 ) -> None:
+    from loopaudit import settings
     from loopaudit.cli import options as given
     from loopaudit.cli.catalog import titles
     from loopaudit.cli.output import coloured, width
@@ -63,20 +65,23 @@ def show(
 
     if not paths and os.path.exists(run):  # a file with one run needs no id
         paths, run = [run], ""
-    zone = given.zone(tz)
-    chosen = given.audit_options(
+    chosen = settings.load(config)
+    preferred = given.preferences(chosen)
+    zone_name = tz or preferred.zone_name
+    zone = given.zone(zone_name)
+    options = given.audit_options(
         paths or [],
-        guards=guard or [],
+        chosen,
+        guards=guard or preferred.guards,
         task_type=task_type,
         log_format=log_format,
-        config=config,
         excerpts=True,
     )
-    found = find_run(chosen, run)
+    found = find_run(options, run)
     span = None if steps is None else span_of(steps, len(found.steps))
-    report = audit(chosen)
+    report = audit(options)
     screen = Screen(
-        width(sys.stdout), coloured(sys.stdout), zone, given.zone_title(tz), titles=titles()
+        width(sys.stdout), coloured(sys.stdout), zone, given.zone_title(zone_name), titles=titles()
     )
     write(
         found,
