@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from loopaudit import similarity
 from loopaudit.detectors.base import NONE, Detector
 from loopaudit.findings import Reading
 from loopaudit.model import Call, ErrorClass
@@ -86,6 +85,10 @@ class ResultMeanings(Detector):
         self._row = _Row()
         self._similarity = similarity
         self.undecided = 0
+        # imported here: it loads numpy, which no other detector needs
+        from loopaudit.similarity import cosine, vector
+
+        self._cosine, self._vector = cosine, vector
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
         if call.result is None:
@@ -95,9 +98,9 @@ class ResultMeanings(Detector):
             if call.text is None:
                 self.undecided += 1
                 return NONE
-            vector = similarity.vector(call.text)
+            vector = self._vector(call.text)
         repeat = any(
-            digest == call.result or similarity.cosine(vector, other) > self._similarity
+            digest == call.result or self._cosine(vector, other) > self._similarity
             for digest, other in reversed(self._recent)
         )
         self._recent.append((call.result, vector))

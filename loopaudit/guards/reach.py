@@ -20,14 +20,15 @@ def unreachable(preset: Preset) -> list[str]:
 def _of_one(preset: Preset) -> Iterable[str]:
     for rank, rule in enumerate(preset.rules):
         detector = rule.detector_class(**rule.options)
-        levels = rule.thresholds.levels
-        if not levels and rule.report is None:
+        if not rule.thresholds.levels and rule.report is None:
             yield f"{rule.signal}: no limit is set, so it is not enforced"
-        for level, threshold in levels:
+        for level, threshold in rule.thresholds.levels:
             name = f"{rule.signal} {level} at {threshold:g}"
             least = _least(rule, threshold)
-            yield from _never(preset, rule, detector, name, least)
-            yield from _hidden(preset.rules, rank, detector, name, level, least)
+            for judge in (_never, _hidden, _by_turns):
+                if lines := list(judge(preset, rank, detector, name, least)):
+                    yield from lines
+                    break
 
 
 def _least(rule: PresetRule, threshold: Number) -> Number:
@@ -36,45 +37,54 @@ def _least(rule: PresetRule, threshold: Number) -> Number:
 
 
 def _never(
-    preset: Preset, rule: PresetRule, detector: Detector, name: str, least: Number
+    preset: Preset, rank: int, detector: Detector, name: str, least: Number
 ) -> Iterable[str]:
-    options = ", ".join(f"{k} {v}" for k, v in rule.options.items() if isinstance(v, int | float))
+    rule = preset.rules[rank]
     most = detector.most(rule.signal)
     if most is not None and least > most:
-        yield f"{name} can never be reached: at most {most} with {options}"
-        return
-    taking_turns = detector.most(rule.signal, 2)
-    if taking_turns is not None and least > taking_turns:
-        yield (
-            f"{name} can never be reached by two calls that take turns: "
-            f"at most {taking_turns} each with {options}"
-        )
+        yield f"{name} can never be reached: at most {most} with {_options(rule)}"
     if preset.policy == "watchdog" and rule.signal != "repeated_action":
+        # the last renewal comes with the last progress, at most 2 steps before the budget ends
         base = preset.limits["base_steps"]
-        most_steps = min(base + 2, preset.limits.get("hard_max_steps", 4 * base))
-        if least > most_steps:
+        steps = min(base + 2, preset.limits.get("hard_max_steps", 4 * base))
+        if least > steps:
             yield (
-                f"{name} can never be reached: without progress the budget of {base:g} steps "
-                f"ends after at most {most_steps:g}"
+                f"{name} can never be reached: without progress the budget of {base:g} steps ends "
+                f"after at most {steps:g}"
             )
 
 
-def _hidden(
-    rules: tuple[PresetRule, ...],
-    rank: int,
-    detector: Detector,
-    name: str,
-    level: Level,
-    least: Number,
+def _by_turns(
+    preset: Preset, rank: int, detector: Detector, name: str, least: Number
 ) -> Iterable[str]:
-    """Other rules whose stop comes first, whatever the run looks like."""
-    signal = rules[rank].signal
-    for other, implied in detector.implied(signal, int(least)).items():
-        for other_rank, rule in enumerate(rules):
-            stop = rule.thresholds.at(Level.STOP) if rule.signal == other else None
-            if stop is None:
-                continue
-            needed = _least(rule, stop)
-            first = needed < implied or (needed == implied and other_rank < rank)
-            if first:
-                yield f"{name} can be seen only if the stop of {other} at {stop:g} was not obeyed"
+    rule = preset.rules[rank]
+    most = detector.most(rule.signal, 2)
+    if most is not None and least > most:
+        yield (
+            f"{name} can never be reached by two calls that take turns: "
+            f"at most {most} each with {_options(rule)}"
+        )
+
+
+def _options(rule: PresetRule) -> str:
+    return ", ".join(f"{k} {v}" for k, v in rule.options.items() if isinstance(v, int | float))
+
+
+def _hidden(
+    preset: Preset, rank: int, detector: Detector, name: str, least: Number
+) -> Iterable[str]:
+    """Other rules that take the verdict, or whose stop came before, whatever the run looks like."""
+    implied = detector.implied(preset.rules[rank].signal, int(least))
+    for other_rank, other in enumerate(preset.rules):
+        count = implied.get(other.signal)
+        if count is None:
+            continue
+        held = [n for _, n in other.thresholds.levels if _least(other, n) <= count]
+        if held and other_rank < rank and preset.policy != "each":
+            yield f"{name} is never the verdict: {other.signal} at {min(held):g} comes first"
+            continue
+        stop = other.thresholds.at(Level.STOP)
+        if stop is not None and _least(other, stop) < count:
+            yield (
+                f"{name} can be seen only if the stop of {other.signal} at {stop:g} was not obeyed"
+            )

@@ -1,0 +1,244 @@
+"""Presets: names, numbers, the user's own, and one clear error for what cannot be used."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from loopaudit.errors import ConfigError, UsageError
+from loopaudit.findings import Level
+from loopaudit.guards import presets
+from loopaudit.guards.preset import Preset
+from loopaudit.retry import wait_interval
+
+WINDOW = "loopaudit.detectors.fuses:CallWindow"
+
+
+def rule(**more: Any) -> dict[str, Any]:
+    return {"signal": "generic_repeat", "detector": WINDOW, **more}
+
+
+def load(name: str, user: Any = None, **options: Any) -> Preset:
+    return presets.load(name, user, env=options.pop("env", {}), **options)
+
+
+def levels(preset: Preset, signal: str, task: str | None = None) -> dict[str, float]:
+    found = preset.for_task(task).rule(signal)
+    assert found is not None
+    return {level.value: number for level, number in found.thresholds.levels}
+
+
+# -- the built-in ones
+
+
+def test_every_built_in_preset_loads_and_its_detectors_exist() -> None:
+    names = presets.names()
+    assert {"fuses:demo", "watchdog:production", "backstop:demo", "loopaudit"} <= set(names)
+    for name in names:
+        preset = load(name)
+        assert preset.name == name
+        assert preset.description
+        for each in preset.rules:
+            assert each.signal in each.detector_class.signals
+            assert each.thresholds.levels or each.signal == "service_money"
+        assert pickle.loads(pickle.dumps(preset)) == preset
+
+
+def test_production_is_the_bare_name() -> None:
+    for name in ("fuses", "watchdog", "backstop"):
+        assert load(name).name == f"{name}:production"
+    assert load("loopaudit:default").name == "loopaudit"
+
+
+def test_numbers_of_fuses() -> None:
+    demo, production = load("fuses:demo"), load("fuses")
+    assert levels(demo, "ping_pong") == levels(demo, "generic_repeat") == {"stop": 8, "warn": 5}
+    assert levels(demo, "global_circuit_breaker") == {"stop": 10}
+    assert levels(production, "ping_pong") == {"stop": 20, "warn": 10}
+    assert levels(production, "generic_repeat") == {"stop": 20, "warn": 10}
+    assert levels(production, "global_circuit_breaker") == {"stop": 30}
+    assert levels(demo, "token_budget") == {"stop": 15_000}
+    assert levels(production, "token_budget") == {"stop": 50_000}
+    assert levels(production, "token_budget", "coding") == {"stop": 500_000}
+    assert levels(demo, "token_budget", "coding") == {"stop": 15_000}
+    assert demo.limits == production.limits == {"max_steps_per_request": 15}
+    assert [r.signal for r in demo.rules][:3] == [
+        "global_circuit_breaker",
+        "ping_pong",
+        "generic_repeat",
+    ]
+
+
+def test_retries_of_fuses() -> None:
+    retry = load("fuses").retry
+    assert (retry.retries, retry.every_429, retry.original_reading) == (3, True, False)
+    waits = [
+        wait_interval(n, base=retry.base, factor=retry.factor, cap=retry.cap, jitter=retry.jitter)
+        for n in (1, 2, 3, 7)
+    ]
+    assert waits == [(0.375, 0.625), (0.75, 1.25), (1.5, 2.5), (22.5, 37.5)]
+    assert load("backstop").retry.retries == 2
+
+
+def test_numbers_of_the_watchdog() -> None:
+    signals = ("repeated_action", "consecutive_errors", "no_progress")
+    assert [levels(load("watchdog:demo"), s)["stop"] for s in signals] == [4, 3, 5]
+    assert [levels(load("watchdog"), s)["stop"] for s in signals] == [10, 5, 8]
+    assert load("watchdog:demo").limits == {"base_steps": 6}
+    assert load("watchdog").limits == {"base_steps": 12}
+
+
+def test_variables_win_over_the_users_settings() -> None:
+    user = {"watchdog": {"limits": {"base_steps": 9, "hard_max_steps": 20}}}
+    assert load("watchdog", user).limits == {"base_steps": 9, "hard_max_steps": 20}
+    env = {"LOOPAUDIT_WATCHDOG_BASE_STEPS": "7"}
+    assert load("watchdog", user, env=env).limits == {"base_steps": 7, "hard_max_steps": 20}
+
+
+# -- the user's own
+
+
+def test_a_user_set_in_the_same_form() -> None:
+    user = {
+        "mine": {
+            "description": "ours",
+            "policy": "each",
+            "variants": ["strict", "lax"],
+            "rule": [rule(warn=2, strict={"stop": 3}, lax={"stop": 9}, poll={"stop": 12})],
+            "task_types": {"coding": {"generic_repeat": {"lax": {"warn": 4}}}},
+        }
+    }
+    assert load("mine", user).name == "mine:strict"
+    assert levels(load("mine:strict", user), "generic_repeat") == {"stop": 3, "warn": 2}
+    lax = load("mine:lax", user)
+    assert levels(lax, "generic_repeat") == {"stop": 9, "warn": 2}
+    assert levels(lax, "generic_repeat", "coding") == {"stop": 9, "warn": 4}
+    assert levels(lax, "generic_repeat", "research") == {"stop": 9, "warn": 2}
+    poll = lax.rules[0].poll
+    assert poll is not None
+    assert poll.levels == ((Level.STOP, 12),)
+    assert "mine:lax" in presets.names(user)
+
+
+def test_a_users_table_changes_a_built_in_set_rule_by_rule() -> None:
+    user = {"fuses": {"rule": [{"signal": "generic_repeat", "warn": 3, "stop": 25}]}}
+    changed = load("fuses", user)
+    assert changed.name == "fuses:production"
+    assert levels(changed, "generic_repeat") == {"stop": 25, "warn": 3}
+    assert levels(changed, "ping_pong") == {"stop": 20, "warn": 10}
+    assert [r.signal for r in changed.rules] == [r.signal for r in load("fuses").rules]
+    per_variant = {"fuses": {"rule": [{"signal": "generic_repeat", "demo": {"warn": 3}}]}}
+    assert levels(load("fuses:demo", per_variant), "generic_repeat") == {"stop": 8, "warn": 3}
+    assert levels(load("fuses", per_variant), "generic_repeat") == {"stop": 20, "warn": 10}
+
+
+def test_a_set_can_extend_a_variant_and_take_thresholds_away() -> None:
+    user = {
+        "calm": {
+            "extends": "fuses:demo",
+            "rule": [{"signal": "generic_repeat", "warn": False, "stop": 12}],
+        },
+        "calmer": {"extends": "calm", "rule": [{"signal": "ping_pong", "stop": 30}]},
+    }
+    assert levels(load("calm", user), "generic_repeat") == {"stop": 12}
+    calmer = load("calmer", user)
+    assert calmer.name == "calmer"
+    assert levels(calmer, "generic_repeat") == {"stop": 12}
+    assert levels(calmer, "ping_pong") == {"stop": 30, "warn": 5}
+    assert levels(calmer, "token_budget") == {"stop": 15_000}
+
+
+def test_shares_follow_the_stop() -> None:
+    def steps(**more: Any) -> dict[str, float]:
+        return levels(load("m", {"m": {"rule": [rule(**more)]}}), "generic_repeat")
+
+    assert steps(converge="70%", stop=5) == {"stop": 5, "converge": 4}
+    assert steps(converge="70%", stop=30) == {"stop": 30, "converge": 21}
+    assert steps(alert="60%", stop_all=50, unit="usd") == {"stop_all": 50, "alert": 30}
+    assert steps(alert="60%", stop_all=1, unit="usd") == {"stop_all": 1, "alert": 0.6}
+
+
+# -- what cannot be used: one line that says where
+
+BROKEN: list[tuple[Any, str]] = [
+    ({"rule": [rule(stopp=3)]}, "stopp"),
+    ({"rules": [rule(stop=3)]}, "rules"),
+    ({"rule": [rule(stop="many")]}, "stop"),
+    ({"rule": [rule(stop=True)]}, "stop"),
+    ({"rule": [rule(stop=-1)]}, "stop"),
+    ({"rule": [rule(stop=0)]}, "stop"),
+    ({"rule": [rule(stop=float("nan"))]}, "stop"),
+    ({"rule": [rule(stop=float("inf"))]}, "stop"),
+    ({"rule": [rule(stop=None)]}, "stop"),
+    ({"rule": [rule(warn=8, stop=5)]}, "below warn"),
+    ({"rule": [rule(poll={"warn": 8, "stop": 5})]}, "below warn"),
+    ({"rule": [rule(warn="70%")]}, "of no stop"),
+    ({"rule": [rule(warn="170%", stop=5)]}, "warn"),
+    ({"rule": [rule(poll=3)]}, "poll"),
+    ({"rule": [rule(options=3)]}, "options"),
+    ({"rule": [rule(when="later")]}, "when"),
+    ({"rule": [rule(unit="miles")]}, "unit"),
+    ({"rule": [rule(over="yes")]}, "over"),
+    ({"rule": [{"stop": 3}]}, "signal"),
+    ({"rule": [{"signal": "generic_repeat", "stop": 3}]}, "detector"),
+    ({"rule": [{"signal": "generic_repeat", "detector": "window", "stop": 3}]}, "window"),
+    ({"rule": [rule(stop=3), rule(stop=4)]}, "two rules"),
+    ({"rule": {"signal": "x"}}, "list"),
+    ({"rule": ["x"]}, "table"),
+    ("x", "table"),
+    ({"policy": "best"}, "policy"),
+    ({"policy": "watchdog"}, "base_steps"),
+    ({"policy": "watchdog", "limits": {"base_steps": 6, "hard_max_steps": 5}}, "below base_steps"),
+    ({"limits": {"base_steps": 2.5}}, "base_steps"),
+    ({"limits": {"steps": 2}}, "steps"),
+    ({"variants": "demo"}, "variants"),
+    ({"retry": {"retires": 3}}, "retires"),
+    ({"retry": {"base": -1}}, "base"),
+    ({"retry": {"retries": 2.5}}, "retries"),
+    ({"retry": {"every_429": 1}}, "every_429"),
+    ({"retry": {"retried": ["sometimes"]}}, "retried"),
+    ({"rule": [rule(stop=3)], "task_types": {"t": {"ping": {"stop": 3}}}}, "ping"),
+    ({"rule": [rule(stop=3)], "task_types": {"t": {"generic_repeat": 3}}}, "generic_repeat"),
+    ({"rule": [rule(stop=3)], "task_types": {"t": {"generic_repeat": {"warn": 9}}}}, "below warn"),
+    ({"description": 3}, "description"),
+    ({"extends": "nothing"}, "nothing"),
+    ({"extends": "fuses:loud"}, "loud"),
+    ({"extends": "m"}, "itself"),
+    ({"detector": {"w": {"klass": "x:y"}}}, "klass"),
+    ({"detector": {"w": 3}}, "w"),
+]
+
+
+@pytest.mark.parametrize(("table", "word"), BROKEN)
+def test_a_broken_set_is_one_clear_error(table: Any, word: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load("m", {"m": table})
+    text = str(caught.value)
+    assert text.startswith("guard set m")
+    assert word in text
+    assert "\n" not in text
+
+
+def test_an_error_names_file_and_line() -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def place(*keys: Any) -> tuple[str, int]:
+        asked.append(keys)
+        return "loopaudit.toml", 12
+
+    with pytest.raises(ConfigError, match=r"^loopaudit\.toml:12: guard set m, rule 2, stop: "):
+        load("m", {"m": {"rule": [rule(stop=3), rule(stop="x")]}}, place=place)
+    assert asked == [("m", "rule", 1, "stop")]
+
+
+def test_an_unknown_key_gets_a_suggestion() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'stop'"):
+        load("m", {"m": {"rule": [rule(stpo=3)]}})
+
+
+@pytest.mark.parametrize("name", ["fuse", "fuses:loud", "", ":", "fuses:demo:x"])
+def test_a_name_that_is_none(name: str) -> None:
+    with pytest.raises(UsageError, match=r"fuses|demo"):
+        load(name)
