@@ -17,7 +17,8 @@ FLOORS = (
     {"render"},
     {"cost", "tune", "check", "live"},
     {"replay"},
-    {"guards", "detectors", "ingest"},
+    {"guards"},  # a session drives detectors
+    {"detectors", "ingest"},
     {"formats", "plugins"},
     {"keys", "money", "retry", "effects", "task_types", "store"},
     {"settings"},

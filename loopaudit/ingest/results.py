@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from loopaudit.keys import canonical, digest
 from loopaudit.masks import mask as default_mask
 from loopaudit.model import Call, CallStatus
 from loopaudit.retry import classify, retryable
-
-if TYPE_CHECKING:
-    from loopaudit.ingest.runs import Keep
 
 #: an answer that says in words that nothing was found is an answer, not a loop (ggcode#419)
 _NOTHING = re.compile(
@@ -23,6 +21,17 @@ _NOTHING = re.compile(
 #: characters of an error that tell which error it is; what follows is a trace or a listing
 ERROR_HEAD = 400
 _SHORT = 240  # characters; longer answers that mention "not found" hold content too
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much text to keep, in characters. Digests are always made of the whole."""
+
+    args: int = 200
+    result: int = 0
+    error: int = 200
+    text: int = 0
+    vectors: bool = False  # text vectors of results, for guards that compare meaning
 
 
 def result_text(value: Any) -> str:

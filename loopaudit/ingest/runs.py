@@ -17,7 +17,7 @@ from sys import getsizeof, intern
 from typing import Any
 
 from loopaudit.effects import ToolTable
-from loopaudit.ingest.results import fill_result, mask_digest, result_text
+from loopaudit.ingest.results import Keep, fill_result, mask_digest, result_text
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (
     Attempt,
@@ -26,7 +26,6 @@ from loopaudit.model import (
     BoundaryPiece,
     Call,
     CallPiece,
-    CallStatus,
     Piece,
     ResponsePiece,
     ResultPiece,
@@ -70,17 +69,6 @@ _RUN_FIELDS = (
     "prompt",
     "forked_from",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """How much text to keep, in characters. Digests are always made of the whole."""
-
-    args: int = 200
-    result: int = 0
-    error: int = 200
-    text: int = 0
-    vectors: bool = False  # text vectors of results, for guards that compare meaning
 
 
 @dataclass(slots=True)
@@ -477,6 +465,3 @@ def _number(run: Run, placeholder_outputs: bool) -> None:
         ):
             usage.mark = UsageMark.LOWER_BOUND
             usage.note = usage.note or "output written before the stream ended"
-
-
-__all__ = ["CallStatus", "Keep", "RunAssembler"]

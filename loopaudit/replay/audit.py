@@ -18,7 +18,7 @@ from loopaudit.findings import (
     Verdict,
 )
 from loopaudit.guards import presets
-from loopaudit.ingest.runs import Keep
+from loopaudit.ingest.results import Keep
 from loopaudit.ingest.salvage import CUT_TAIL
 from loopaudit.ingest.sources import Source, discover
 from loopaudit.model import Run

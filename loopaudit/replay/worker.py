@@ -13,7 +13,8 @@ from loopaudit.guards import presets
 from loopaudit.guards.presets import Preset
 from loopaudit.guards.session import GuardSession
 from loopaudit.ingest.reading import Ingested, read_sources
-from loopaudit.ingest.runs import Keep, RunAssembler
+from loopaudit.ingest.results import Keep
+from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.sources import Source
 from loopaudit.model import Run
 from loopaudit.replay.hindsight import judge

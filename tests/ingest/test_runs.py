@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from loopaudit.ingest import runs as module
-from loopaudit.ingest.runs import Keep, RunAssembler
+from loopaudit.ingest.results import Keep
+from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import (
     BoundaryKind,
     BoundaryPiece,
@@ -69,7 +70,9 @@ def test_largest_usage_wins_wherever_it_stands() -> None:
 
 def test_b7_one_call_streamed_in_pieces() -> None:
     pieces = [
-        response(i, CallPiece("t1", "write", {"text": "abc"[:i]}), id="M", usage=Usage(output=1_200))
+        response(
+            i, CallPiece("t1", "write", {"text": "abc"[:i]}), id="M", usage=Usage(output=1_200)
+        )
         for i in (1, 2, 3)
     ]
     (run,) = build(*pieces, result(4, "t1", "ok"))
