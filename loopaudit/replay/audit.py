@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 
-from loopaudit import __version__
+from loopaudit import __version__, task_types
+from loopaudit.effects import ToolTable
 from loopaudit.errors import UsageError
 from loopaudit.findings import (
     Finding,
@@ -21,6 +23,7 @@ from loopaudit.guards import presets
 from loopaudit.ingest.results import Keep
 from loopaudit.ingest.salvage import CUT_TAIL
 from loopaudit.ingest.sources import Source, discover
+from loopaudit.masks import from_settings
 from loopaudit.model import Run
 from loopaudit.money import PriceBook, usd
 from loopaudit.replay.merge import drop_copies, joint_jobs, mark_inherited
@@ -118,25 +121,31 @@ def audit(options: AuditOptions) -> Report:
 def make_plan(options: AuditOptions) -> Plan:
     """Options and settings in the form that workers take. Raises `ConfigError`, `UsageError`."""
     settings = options.settings or Settings()
-    user_guards = settings.table("guards")
-    guards = tuple(dict.fromkeys(options.guards)) or (DEFAULT_GUARD,)
-    needs_text = False
-    for name in guards:
-        preset = presets.load(name, user_guards)
-        needs_text |= preset.needs_text
+    user = settings.table("guards")
+    load = partial(presets.load, user=user, place=partial(settings.place, "guards"))
+    default = load(DEFAULT_GUARD)
+    by_name = {preset.name: preset for preset in map(load, options.guards)}
+    guards = tuple(default if p.set == DEFAULT_GUARD else p for p in by_name.values())
+    guards = guards or (default,)
+    needs_text = any(preset.needs_text for preset in guards)
     keep = Keep(vectors=needs_text)
     if options.excerpts:
         keep = Keep(args=500, result=500, error=500, text=500, vectors=needs_text)
     if options.since is not None and options.until is not None and options.since >= options.until:
         raise UsageError("--since is not before --until")
+    tools = settings.table("tools")
+    ToolTable(tools)  # an error in it is met here, not in a worker
     return Plan(
         guards=guards,
+        default=default,
         log_format=options.log_format,
         task_type=options.task_type,
         keep=keep,
-        user_guards=user_guards,
-        tools=settings.table("tools"),
-        task_rules=settings.table("task_types"),
+        mask=from_settings(settings.table("masks"), partial(settings.place, "masks")),
+        tools=tools,
+        task_rules=task_types.read(
+            settings.table("task_types"), partial(settings.place, "task_types")
+        ),
     )
 
 
@@ -189,7 +198,7 @@ def _price_all(
     runs: list[RunResult], options: AuditOptions, report: Report, fresh: set[str], now: float
 ) -> list[_Audited]:
     settings = options.settings or Settings()
-    book = PriceBook(settings.table("prices"))
+    book = PriceBook(settings.table("prices"), place=partial(settings.place, "prices"))
     window = (options.since, options.until)
     windowed = window != (None, None)
     ledger = Ledger()
@@ -222,7 +231,7 @@ def _price_all(
             totals.recorded_usd = (totals.recorded_usd or Decimal()) + summary.recorded_usd
         audited.append(_Audited(found, priced, summary))
     totals.usd = usd(money) if priced_any else None
-    totals.price_date = book.date
+    totals.price_date = book.price_date if priced_any else None
     conclude(totals, ledger, _losses(report))
     return audited
 
@@ -331,8 +340,7 @@ def audited_pairs(audited: list[_Audited]) -> list[tuple[Finding, RunResult, Pri
 
 
 def _judge_guards(audited: list[_Audited], plan: Plan, report: Report) -> None:
-    for name in plan.guards:
-        preset = presets.load(name, plan.user_guards)
+    for preset in plan.guards:
         result = GuardResult(preset.name, unreachable=presets.unreachable(preset))
         for item in audited:
             run = item.found.run.id

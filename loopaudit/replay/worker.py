@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from loopaudit.effects import ToolTable
 from loopaudit.findings import Failure, Reading
-from loopaudit.guards import presets
 from loopaudit.guards.presets import Preset
 from loopaudit.guards.session import GuardSession
 from loopaudit.ingest.reading import Ingested, read_sources
 from loopaudit.ingest.results import Keep
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.sources import Source
+from loopaudit.masks import mask
 from loopaudit.model import Run
 from loopaudit.replay.hindsight import judge
 from loopaudit.replay.replay import replay_run
 from loopaudit.replay.results import JobResult, RunResult, columns
-from loopaudit.task_types import infer
+from loopaudit.task_types import Rule, infer
 
 #: the guard set whose findings the report shows
 DEFAULT_GUARD = "loopaudit"
@@ -30,19 +30,20 @@ DEFAULT_GUARD = "loopaudit"
 class Plan:
     """How to read and replay; picklable, the same for all jobs."""
 
-    guards: tuple[str, ...] = ()
+    guards: tuple[Preset, ...]
+    default: Preset  # its findings are reported; may be one of `guards`
     log_format: str | None = None
     task_type: str | None = None
     keep: Keep = field(default_factory=Keep)
-    user_guards: Mapping[str, Any] = field(default_factory=dict)
+    mask: Callable[[str], str] = mask
     tools: Mapping[str, Any] = field(default_factory=dict)
-    task_rules: Any = ()
+    task_rules: tuple[Rule, ...] = ()
 
 
 def ingest(sources: list[Source], plan: Plan) -> Ingested:
     """Read `sources` as one job."""
     tools = ToolTable(plan.tools)
-    build = partial(RunAssembler, keep=plan.keep, tools=tools)
+    build = partial(RunAssembler, keep=plan.keep, tools=tools, mask=plan.mask)
     return read_sources(sources, build, plan.log_format)
 
 
@@ -52,46 +53,37 @@ def run_job(sources: list[Source], plan: Plan) -> JobResult:
     result = JobResult(
         read.inputs, [], read.skips, read.failures, read.repaired, list(read.cut_tails)
     )
-    loaded = [presets.load(name, plan.user_guards) for name in plan.guards]
-    default = next((p for p in loaded if p.set == DEFAULT_GUARD), None) or presets.load(
-        DEFAULT_GUARD, plan.user_guards
-    )
     read.runs.reverse()
     while read.runs:
         run = read.runs.pop()
         try:
-            result.runs.append(replay(run, loaded, default, plan))
+            result.runs.append(replay(run, plan))
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
             result.failures.append(Failure("replay", run.id, run.path, message))
     return result
 
 
-def replay(run: Run, loaded: list[Preset], default: Preset, plan: Plan) -> RunResult:
+def replay(run: Run, plan: Plan) -> RunResult:
     """One run through all presets, and hindsight on what the default one counted."""
     run.task_type = plan.task_type or infer(run, plan.task_rules)
     readings: list[Reading] = []
+    loaded = plan.guards if plan.default in plan.guards else (*plan.guards, plan.default)
     sessions = [
         GuardSession(
             preset,
             task_type=run.task_type,
             missing=run.missing,
-            observe=readings.append if preset is default else None,
+            observe=readings.append if preset is plan.default else None,
         )
         for preset in loaded
     ]
-    if default not in loaded:
-        sessions.append(
-            GuardSession(
-                default, task_type=run.task_type, missing=run.missing, observe=readings.append
-            )
-        )
+    watcher = sessions[loaded.index(plan.default)]
     trips = replay_run(run, sessions)
-    watcher = sessions[loaded.index(default)] if default in loaded else sessions[-1]
-    findings, not_loops = judge(run, readings, default, watcher.dismissed())
+    findings, not_loops = judge(run, readings, plan.default, watcher.dismissed())
     table, content = columns(run)
     result = RunResult(run, table, content, findings=findings, not_loops=not_loops)
-    for preset, session, verdicts in zip(loaded, sessions, trips, strict=False):
+    for preset, session, verdicts in zip(plan.guards, sessions, trips, strict=False):
         result.trips[preset.name] = verdicts
         result.undecidable[preset.name] = list(session.undecidable)
     run.steps = []
