@@ -93,7 +93,7 @@ class PriceList:
         dashed = _COMPACT_DATE.sub(r"-\1-\2-\3", name)
         for spelling in (name, dashed) if dashed != name else (name,):
             for model in seller.models:
-                if fits(model.match, spelling):
+                if model.id.lower() == spelling or fits(model.match, spelling):
                     return self._listing(provider, model)
         return None
 
