@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
@@ -40,6 +41,7 @@ def load(reference: str, owner: str) -> Any:
     return _loaded[reference]
 
 
+@cache
 def format_names() -> dict[str, str]:
     """All known formats, name -> reference: built-in first, then installed ones by name."""
     names = dict(FORMATS)

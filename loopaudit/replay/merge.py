@@ -1,7 +1,8 @@
 """Across files: which files hold parts of one run, and which run owns a response that stands twice.
 
-Ownership does not depend on the order in which files are named: the run that another says it was
-forked from owns; else the run that ended first (a resumed session copies a past that had ended);
+Ownership does not depend on the order in which files are named: the run that holds most of the
+response owns it (a fork may have cut it short); else the run that another says it was forked from;
+else the run that ended first (a resumed session copies a past that had ended);
 else the one whose id sorts first.
 """
 
@@ -89,8 +90,18 @@ def mark_inherited(runs: Sequence[RunResult]) -> int:
     if not shared:
         return 0
     named = {f.run.forked_from for f in runs if f.run.forked_from}
-    owners = {r: min(ns, key=lambda n: _claim(runs[n], named)) for r, ns in shared.items()}
-    for number in {n for numbers in shared.values() for n in numbers}:
+    holders = {n for numbers in shared.values() for n in numbers}
+    tokens = {
+        (response, number): runs[number].columns.total[step]
+        for number in holders
+        for step, response in enumerate(runs[number].columns.ids)
+        if response in shared
+    }
+    owners = {
+        response: min(numbers, key=lambda n: (-tokens[response, n], *_claim(runs[n], named)))
+        for response, numbers in shared.items()
+    }
+    for number in holders:
         found = runs[number]
         found.inherited = {
             step
