@@ -112,6 +112,7 @@ class _Timeline:
 
     def __init__(self, rows: list[Row], model: str, service: str | None) -> None:
         provider, self._mode = read_service(service)
+        self._in_us = "us" in _WORDS.findall(service.lower() if service else "")
         self._readings = candidates(model, provider)
         names = {model.strip().lower(), *(reading.id for reading in self._readings)}
         known = is_model(model)
@@ -186,9 +187,15 @@ class _Timeline:
             if special is not None:
                 modes[mode] = _rates(special, listing.provider, listing.id, rule).as_mode(mode)
         if listing.provider == "anthropic":
-            modes.setdefault("batch", _half(rates).as_mode("batch"))
+            # platform.claude.com: batches cost half, cache prices included; the priority tier is a
+            # commitment, its list price the standard one; inference in the US alone costs 1.1 times
+            half = _scaled(rates, 1, 2, "batches cost half")
+            modes.setdefault("batch", half.as_mode("batch"))
             modes.setdefault("priority", rates.as_mode("priority"))
-        return replace(rates, modes=modes)
+        rates = replace(rates, modes=modes)
+        if listing.provider == "anthropic" and self._in_us:
+            rates = _scaled(rates, 11, 10, "1.1 times for inference in the US alone")
+        return rates
 
 
 def _look_up(readings: list[Candidate]) -> tuple[Candidate, Listing] | None:
@@ -225,13 +232,14 @@ def _rates(offer: Offer, provider: str, model: str, rule: str) -> Rates:
     )
 
 
-def _half(rates: Rates) -> Rates:
-    """Anthropic's published batch discount: half of every token price, cache prices included."""
+def _scaled(rates: Rates, up: int, down: int, why: str) -> Rates:
+    """All token prices times up/down, those of modes too."""
     tiers = tuple(
-        Tier(t.over, *(None if price is None else price // 2 for price in t[1:]))
+        Tier(t.over, *(None if price is None else price * up // down for price in t[1:]))
         for t in rates.tiers
     )
-    return replace(rates, tiers=tiers, rule=f"{rates.rule}; batch: half of the standard prices")
+    modes = {mode: _scaled(special, up, down, why) for mode, special in rates.modes.items()}
+    return replace(rates, tiers=tiers, modes=modes, rule=f"{rates.rule}; {why}")
 
 
 def read_service(service: str | None) -> tuple[str | None, str | None]:

@@ -162,6 +162,13 @@ def test_a_mode_does_not_reach_back_beyond_another_price() -> None:
     assert mode_price("o3", "batch", "2025-05-01") is None
 
 
+def test_inference_in_the_us_alone() -> None:
+    assert prices("claude-opus-4-6", "2026-11-01", "us") == [(-1, 5.5, 27.5, 0.55, 6.875, 11)]
+    assert prices("claude-opus-4-6", "2026-11-01", "global")[0][1] == 5
+    assert prices("claude-opus-4-6", "2026-11-01", "us batch")[0][1:3] == (2.75, 13.75)
+    assert prices("gpt-5", "2026-11-01", "us")[0][1] == 1.25
+
+
 def test_service_names_a_mode_or_provider() -> None:
     assert prices("claude-opus-4-5", "2026-11-01", "batch")[0][1:3] == (2.5, 12.5)
     assert prices("claude-opus-4-5", "2026-11-01", "standard")[0][1:3] == (5, 25)
