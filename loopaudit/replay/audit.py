@@ -133,8 +133,6 @@ def make_plan(options: AuditOptions) -> Plan:
         keep = Keep(args=500, result=500, error=500, text=500, vectors=needs_text)
     if options.since is not None and options.until is not None and options.since >= options.until:
         raise UsageError("--since is not before --until")
-    tools = settings.table("tools")
-    ToolTable(tools)  # an error in it is met here, not in a worker
     return Plan(
         guards=guards,
         default=default,
@@ -142,7 +140,7 @@ def make_plan(options: AuditOptions) -> Plan:
         task_type=options.task_type,
         keep=keep,
         mask=from_settings(settings.table("masks"), partial(settings.place, "masks")),
-        tools=tools,
+        tools=ToolTable(settings.table("tools"), partial(settings.place, "tools")),
         task_rules=task_types.read(
             settings.table("task_types"), partial(settings.place, "task_types")
         ),

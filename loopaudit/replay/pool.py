@@ -68,11 +68,12 @@ def _parallel(
     pool = ProcessPoolExecutor(
         min(workers, len(lots)),
         mp_context=multiprocessing.get_context(method),
-        initializer=_ignore_interrupt,
+        initializer=_start,
+        initargs=(plan,),
     )
     try:
         pending: dict[Future[list[JobResult]], list[int]] = {
-            pool.submit(_lot, [jobs[i] for i in lot], plan): lot for lot in lots
+            pool.submit(_lot, [jobs[i] for i in lot]): lot for lot in lots
         }
         for future in as_completed(pending):
             lot = pending[future]
@@ -94,8 +95,16 @@ def _parallel(
     return [done[i] for i in range(len(jobs))]
 
 
-def _lot(jobs: list[list[Source]], plan: Plan) -> list[JobResult]:
-    return [_quietly(job, plan) for job in jobs]
+_plans: list[Plan] = []  # the plan of this worker, handed over once
+
+
+def _start(plan: Plan) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
+    _plans.append(plan)
+
+
+def _lot(jobs: list[list[Source]]) -> list[JobResult]:
+    return [_quietly(job, _plans[-1]) for job in jobs]
 
 
 def _quietly(job: list[Source], plan: Plan) -> JobResult:
@@ -109,7 +118,3 @@ def _quietly(job: list[Source], plan: Plan) -> JobResult:
     finally:
         if enabled:
             gc.enable()
-
-
-def _ignore_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from loopaudit.effects import ToolTable
 from loopaudit.findings import Failure, Reading
@@ -36,14 +35,13 @@ class Plan:
     task_type: str | None = None
     keep: Keep = field(default_factory=Keep)
     mask: Callable[[str], str] = mask
-    tools: Mapping[str, Any] = field(default_factory=dict)
+    tools: ToolTable = field(default_factory=ToolTable)
     task_rules: tuple[Rule, ...] = ()
 
 
 def ingest(sources: list[Source], plan: Plan) -> Ingested:
     """Read `sources` as one job."""
-    tools = ToolTable(plan.tools)
-    build = partial(RunAssembler, keep=plan.keep, tools=tools, mask=plan.mask)
+    build = partial(RunAssembler, keep=plan.keep, tools=plan.tools, mask=plan.mask)
     return read_sources(sources, build, plan.log_format)
 
 
