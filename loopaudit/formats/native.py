@@ -20,18 +20,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from loopaudit.formats.base import Format, Reader, Sample
+from loopaudit.formats.logreader import Tally, stem
 from loopaudit.formats.native_fields import (
     BUCKETS,
     MARK,
     PLAIN,
     RENAMED,
-    TOTAL_ONLY,
     TYPES,
     VERSION,
 )
 from loopaudit.formats.native_schema import schema
 from loopaudit.formats.native_write import pieces_of, write
-from loopaudit.formats.shapes import Tally, count, name, seconds, shown, stem
+from loopaudit.formats.shapes import count, name, seconds, shown
+from loopaudit.formats.usages import TOTAL_ONLY
 from loopaudit.model import (
     BoundaryPiece,
     CallPiece,

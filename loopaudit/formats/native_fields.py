@@ -22,8 +22,6 @@ from loopaudit.model import (
 
 VERSION = 1
 
-TOTAL_ONLY = "only the total is known: counted as fresh input"
-
 #: fields of `usage`, named as in `model.Usage`: tokens in disjoint buckets
 BUCKETS = (
     "fresh_input",

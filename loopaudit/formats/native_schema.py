@@ -7,13 +7,13 @@ from typing import Any
 from loopaudit.formats.native_fields import (
     BUCKETS,
     PLAIN,
-    TOTAL_ONLY,
     TYPES,
     VERSION,
     Cleaner,
     true,
 )
 from loopaudit.formats.shapes import count, dollars, name, number, seconds, whole, words
+from loopaudit.formats.usages import TOTAL_ONLY
 from loopaudit.model import (
     BoundaryKind,
     BoundaryPiece,

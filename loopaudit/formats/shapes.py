@@ -6,33 +6,21 @@ Every function takes whatever stood in the log and never raises: what cannot be 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from loopaudit.model import Piece, ResponsePiece, ResultPiece
+import orjson
+
+from loopaudit.model import (
+    BoundaryKind,
+    CallStatus,
+)
 
 Json = dict[str, Any]
 
 #: more tokens than any one response can hold; beyond it a number is damage, not a count
 _MOST_TOKENS = 10**12
-
-
-_ENDINGS = frozenset(
-    ("gz", "bz2", "xz", "zst", "json", "jsonl", "ndjson", "yaml", "yml", "txt", "log")
-)
-
-
-def stem(path: str) -> str:
-    """File name without folders and known endings; names runs that have no id of their own."""
-    base = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    while True:
-        rest, dot, ending = base.rpartition(".")
-        if not (dot and rest and ending.lower() in _ENDINGS):
-            return "stdin" if base in ("", "-") else base
-        base = rest
 
 
 def count(value: Any) -> int | None:
@@ -122,6 +110,17 @@ def whole(value: Any) -> int | None:
     return value if type(value) is int and -(2**63) <= value < 2**63 else None
 
 
+def table(value: Any, key: str) -> Json:
+    """The JSON object under `key`, or an empty one."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def rows(value: Any) -> list[Json]:
+    """The JSON objects of a list; everything else is left out."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def shown(value: Any) -> str:
     """A few characters of a value, for a message; safe for any value."""
     if isinstance(value, str):
@@ -133,45 +132,89 @@ def shown(value: Any) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-@dataclass(slots=True)
-class Tally:
-    """What a log holds, to tell at its end what it lacks."""
+# -- messages -------------------------------------------------------------------------------------
 
-    responses: int = 0
-    usages: int = 0
-    times: int = 0
-    calls: int = 0
-    arguments: int = 0
-    results: int = 0
-    called: set[str] = field(default_factory=set)  # runs whose last response called something
-    went_on: bool = False  # some run went on after a call that had no result
+_TEXT_PARTS = frozenset(("text", "input_text", "output_text", "refusal", None))
 
-    def add(self, pieces: Iterable[Piece]) -> None:
-        for piece in pieces:
-            if isinstance(piece, ResponsePiece):
-                self.responses += 1
-                self.usages += piece.usage is not None
-                self.times += piece.at is not None
-                if not self.results and piece.run in self.called:
-                    self.went_on = True
-                if piece.calls:
-                    self.calls += len(piece.calls)
-                    if not self.arguments:
-                        self.arguments += any(call.args is not None for call in piece.calls)
-                    if not self.results:
-                        self.called.add(piece.run)
-            elif isinstance(piece, ResultPiece):
-                self.results += 1
 
-    def missing(self) -> set[str]:
-        """Of "results", "times", "usage", "arguments". A last call may well be unanswered."""
-        lacks = set()
-        if self.responses and not self.usages:
-            lacks.add("usage")
-        if self.responses and not self.times:
-            lacks.add("times")
-        if self.calls and not self.arguments:
-            lacks.add("arguments")
-        if self.calls and not self.results and self.went_on:
-            lacks.add("results")
-        return lacks
+def text_of(content: Any) -> str | None:
+    """Visible text of a message's content: a text, a list of parts, one part, or None.
+
+    Parts that are no text (pictures, files, reasoning, calls) are left out.
+    """
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        content = [content]
+    if not isinstance(content, list):
+        return None
+    texts = []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            kind = part.get("type")
+            if kind is None or (isinstance(kind, str) and kind in _TEXT_PARTS):
+                text = part.get("text", part.get("refusal"))
+                if isinstance(text, str):
+                    texts.append(text)
+    return "\n".join(texts) if texts else None
+
+
+def output_of(content: Any) -> Any:
+    """Content of a tool result: text where all of it is text, else the value as it stands."""
+    if isinstance(content, list) and content:
+        texts = []
+        for part in content:
+            text = part.get("text") if isinstance(part, dict) else part
+            if not isinstance(text, str):
+                return content
+            texts.append(text)
+        return "\n".join(texts)
+    return content
+
+
+def arguments(value: Any) -> Any:
+    """Arguments of a call: JSON text is parsed (twice where encoded twice), other text stays.
+
+    Empty text means no arguments, as several servers write it for tools without parameters.
+    """
+    for _ in range(2):
+        if not isinstance(value, str):
+            return value
+        text = value.strip()
+        if not text:
+            return {}
+        if text[0] not in '{["':
+            return value
+        try:
+            value = orjson.loads(text)
+        except (ValueError, UnicodeEncodeError):
+            return value
+    return value
+
+
+#: How frameworks begin a tool message when the tool failed, in formats that have no error flag:
+#: "Error:" (LangGraph, AutoGen, tau-bench and many agents), MCP servers, the OpenAI Agents SDK.
+#: Only at the very start, and only spelled so: "Errors: 0" or "no Error: found" is no failure.
+FAILURES = (
+    "Error:",
+    "Error executing tool",
+    "Error calling tool",
+    "An error occurred while running the tool",
+    "MCP error ",
+)
+
+
+def status_of(text: Any) -> CallStatus:
+    """Status of a result in a format without an error flag."""
+    if isinstance(text, str) and text.startswith(FAILURES):
+        return CallStatus.ERROR
+    return CallStatus.OK
+
+
+def user_kind(text: str | None) -> BoundaryKind:
+    """A user message is real unless it is marked as put in by the harness."""
+    if text is not None and text.startswith("<system-reminder>"):
+        return BoundaryKind.REMINDER
+    return BoundaryKind.USER
