@@ -104,7 +104,7 @@ def theirs(home: Path, program: str) -> dict[str, Any]:
 
 def only_in_progress(logs: Path) -> tuple[dict[str, int], Decimal, list[str]]:
     """Tokens, money and places of responses that no line of their own records."""
-    own: set[str] = set()
+    own: set[object] = set()
     progress: dict[str, tuple[str, dict[str, Any], str, float]] = {}
     for place, record in records(logs):
         message = record.get("message")
