@@ -122,7 +122,11 @@ class Cycles(Detector):
                 row.pending += [call.index for call in step.calls]
             if row.matched >= period and row.matched + period > cover:
                 best, cover = period, row.matched + period
-        return (self._reading(best, step),) if best > 1 and self._differ(best) else NONE
+        if best > 1 and self._differ(best):
+            reading = self._reading(best, step)
+            if reading.redundant:
+                return (reading,)
+        return NONE
 
     def _excused(self, row: _Row, epoch: int) -> bool:
         """The round after the first loss of memory: its counterpart lies before that loss."""

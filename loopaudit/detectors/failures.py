@@ -61,6 +61,15 @@ RULES: tuple[Rule, ...] = (
 
 _WORD = re.compile(r"[\w./~-]+")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
+# words of an error that says no more than "exit code 1" or "no matches found"
+_NO_HITS = frozenset(
+    _WORD.findall(
+        "no output command process exited failed with an exit code status 1 match matches result "
+        "results file files hit hits nothing found was were"
+    )
+)
+_TELLING = frozenset({"1", "found", "matches", "results", "hits"})
+_SHORT = 100
 _HEAD = 200  # characters of an error that are compared
 
 
@@ -104,7 +113,7 @@ class Failures(Detector):
                 worked = True
                 if self._errors:
                     self._errors.pop(call.tool, None)
-            elif status is CallStatus.ERROR:
+            elif status is CallStatus.ERROR and not _found_nothing(call):
                 failed = call
         if failed is None:
             if worked:
@@ -116,7 +125,7 @@ class Failures(Detector):
         elif (row := self._failing(step, failed)) is not None:
             readings.append(row)
         for call in step.calls:
-            if call.failed and (same := self._same(call)) is not None:
+            if call.failed and not _found_nothing(call) and (same := self._same(call)) is not None:
                 readings.append(same)
         return readings
 
@@ -168,6 +177,17 @@ class Failures(Detector):
             redundant=(call.index,),
             retryable=bool(call.retryable),
         )
+
+
+def _found_nothing(call: Call) -> bool:
+    """A search without hits ends with code 1 and says nothing else: an answer, not a failure."""
+    text = call.text
+    if not text:
+        return call.exit_code == 1 and bool(call.blank)
+    if len(text) > _SHORT:
+        return False
+    words = set(_WORD.findall(text.lower().rstrip(".")))
+    return words <= _NO_HITS and not words.isdisjoint(_TELLING)
 
 
 def _error(call: Call) -> int | None:

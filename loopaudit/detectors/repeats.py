@@ -17,6 +17,7 @@ from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step, Step
 
 SAME = "same_call_same_result"
 TRANSIENT = "transient_repeated"
+NOTHING_NEW = "nothing_new"
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -67,6 +68,27 @@ RULES: tuple[Rule, ...] = (
         needs=frozenset({"results", "arguments"}),
         family="retry",
     ),
+    Rule(
+        id="nothing-new",
+        title="Step after step repeated what was known",
+        looks_for=(
+            "Steps in a row in which every call repeats an earlier one, of whatever step, with the "
+            "same result and no progress between. For guards: it sees a loop before any one call "
+            "was repeated often."
+        ),
+        not_counted=(
+            "Waits and passing faults, and what same-call-same-result leaves out. One step with "
+            "anything new starts again. No finding of its own: findings name what is repeated."
+        ),
+        evidence=("EVIDENCE"),
+        remedy=(
+            "Tell the model that it has this answer already, and show it: caching the result of a "
+            "call that changes nothing makes the repeat free and visible."
+        ),
+        signal=NOTHING_NEW,
+        needs=frozenset({"results", "arguments"}),
+        family="repeat",
+    ),
     *compaction.RULES,
 )
 
@@ -101,7 +123,7 @@ class _Chain:
 class Repeats(Detector):
     """Equal call, equal result, no progress between. O(1) a call; state only per distinct key."""
 
-    signals = (SAME, TRANSIENT, compaction.SIGNAL)
+    signals = (SAME, TRANSIENT, NOTHING_NEW, compaction.SIGNAL)
     needs = frozenset({"results", "arguments"})
 
     def __init__(self, slow: float = SLOW, notable: int = NOTABLE) -> None:
@@ -114,6 +136,10 @@ class Repeats(Detector):
         self._at = NEVER  # newest answered call
         self._lost_at = NEVER  # newest answered call before the last loss of memory
         self._waited_at = NEVER  # newest known wait
+        self._news = False  # this step brought something new, or waited
+        self._repeats: list[int] = []  # calls of this step that brought nothing new
+        self._row = 0  # steps in a row without anything new
+        self._row_first: Call | None = None  # where the first of them was first done
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         kind = boundary.kind
@@ -121,14 +147,42 @@ class Repeats(Detector):
             self._seen = {}
             self._progress.forget()
             self._rounds.forget()
+            self._row = 0
         elif kind is BoundaryKind.COMPACTION:
             return self._compacted(None)
         return NONE
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
+        if self._news:
+            self._news = False
+            self._row = 0
+            if self._repeats:
+                self._repeats = []
+            return NONE
+        if self._repeats:
+            return self._nothing_new(step)
         if step.kind is StepKind.COMPACTION:
             return self._compacted(step)
         return NONE
+
+    def _nothing_new(self, step: Step) -> Sequence[Reading]:
+        redundant = tuple(self._repeats)
+        self._repeats = []
+        self._row += 1
+        first = self._row_first
+        assert first is not None
+        return (
+            Reading(
+                signal=NOTHING_NEW,
+                count=self._row,
+                step=step.index,
+                call=redundant[-1],
+                group=(NOTHING_NEW, step.index - self._row),
+                first_step=first.step,
+                first_call=first.index,
+                redundant=redundant,
+            ),
+        )
 
     def _compacted(self, step: Step | None) -> Sequence[Reading]:
         self._lost_at = self._at
@@ -142,7 +196,7 @@ class Repeats(Detector):
             return self._again(known, call)
         self._seen[call.key] = call
         self._at = call.index
-        self._rounds.news = True
+        self._news = self._rounds.news = True
         if call.mutates or call.spawns:
             self._progress.note(call)
         elif call.polls:
@@ -157,7 +211,7 @@ class Repeats(Detector):
         self._at = call.index
         if last.step == call.step:  # side by side: one round
             if chain.count > 1 and chain.excused != last.index and _equal(last, call):
-                return (self._reading(chain, call, (call.index,)),)
+                return (self._tell(chain, call),)
             return NONE
         chain.total += 1
         readings: Sequence[Reading] = NONE
@@ -165,7 +219,7 @@ class Repeats(Detector):
         if moved_on:
             chain.end(moved_on, call.step)
             chain.restart(call)
-            self._rounds.news = True
+            self._news = self._rounds.news = True
         else:
             excused = self._lost_at >= last.index and chain.excused == NEVER
             if excused:
@@ -175,7 +229,10 @@ class Repeats(Detector):
                 chain.slow += 1
             chain.count += 1
             chain.last = call
-            readings = (self._reading(chain, call, () if excused else (call.index,)),)
+            if excused:
+                self._news = True
+            else:
+                readings = (self._tell(chain, call),)
             self._rounds.repeat(chain.first, call, excused)
         if (call.mutates or call.spawns) and self._progress.note(call):
             self._rounds.news = True
@@ -202,24 +259,32 @@ class Repeats(Detector):
         began, before = call.started, last.started
         return began is not None and before is not None and began - before >= self.slow
 
-    def _reading(self, chain: _Chain, call: Call, redundant: tuple[int, ...]) -> Reading:
+    def _tell(self, chain: _Chain, call: Call) -> Reading:
         first = chain.first
         failed = call.failed
+        passing = failed and bool(call.retryable)
+        poll = call.polls or chain.slow * 2 > chain.count - 1
+        if poll or passing:
+            self._news = True
+        elif not self._news:
+            self._repeats.append(call.index)
+            if not self._row:
+                self._row_first = first
         note = None
         if call.mutates and call.status is CallStatus.OK:
             times = chain.count - 1
             note = f"{times} repeated side effect{'s' if times > 1 else ''}"
         return Reading(
-            signal=TRANSIENT if failed and call.retryable else SAME,
+            signal=TRANSIENT if passing else SAME,
             count=chain.count,
             step=call.step,
             call=call.index,
             group=(call.key, first.index),
             first_step=first.step,
             first_call=first.index,
-            redundant=redundant,
-            retryable=bool(call.retryable) if failed else (call.polls or None),
-            poll=call.polls or chain.slow * 2 > chain.count - 1,
+            redundant=(call.index,),
+            retryable=passing if failed else (call.polls or None),
+            poll=poll,
             note=note,
         )
 

@@ -84,7 +84,7 @@ def _finding(run: Run, calls: Sequence[Call], group: list[Chain]) -> Finding | N
         first_seen=_place(run, calls, first.first_step, first.last.first_call),
         onset=_place(run, calls, onset, _first_of(run, onset, redundant)),
         last=_place(run, calls, last, _first_of(run, last, redundant)),
-        ended_by=ended_by(run, onset, last, len(whole) + len(part)),
+        ended_by=ended_by(run, sorted(whole + part), {calls[i].key for i in redundant}),
         retryable=retryable(run, calls, group, last),
         tool=None if call is None else call.tool,
         key=None if call is None else f"{call.key:016x}",
@@ -146,11 +146,14 @@ def _waste(run: Run, steps: Sequence[int]) -> Waste:
         waste.tokens = add(waste.tokens, total)
         waste.cache_read = add(waste.cache_read, usage.cache_read)
         waste.estimated = waste.estimated or usage.mark is not UsageMark.REPORTED
+    known = [s.usage.total for s in run.steps if s.usage is not None and not s.inherited]
+    whole = sum(total for total in known if total is not None)
+    if not steps and whole:
+        waste.tokens = waste.cache_read = 0
     if waste.tokens is None:
         waste.estimated = False
-        return waste
-    whole = sum(s.usage.total or 0 for s in run.steps if s.usage is not None and not s.inherited)
-    waste.share = waste.tokens / whole if whole else None
+    elif whole:
+        waste.share = waste.tokens / whole
     return waste
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from loopaudit.findings import EndedBy, Finding, Retryable, Rule
 from loopaudit.model import BoundaryKind, Call, CallStatus, Run
@@ -21,28 +21,28 @@ _REPORTS_FAILURE = re.compile(
 )
 
 
-def ended_by(run: Run, onset: int, last: int, redundant: int) -> EndedBy:
-    """How a loop over steps `onset`..`last` ended."""
-    steps = run.steps
-    rest = len(steps) - 1 - last
-    gap = (last - onset) / (redundant - 1) if redundant > 1 else 1.0
-    if rest and rest < gap and steps[-1].calls:  # the log ends before the next occurrence
-        after = run.after
-        recovered = False
-    else:
-        after = steps[last + 1].before if rest else run.after
-        recovered = rest > 0
-    if any(c.status is CallStatus.INTERRUPTED for c in steps[last].calls):
-        return EndedBy.USER
-    kinds = {boundary.kind for boundary in after}
+def ended_by(run: Run, steps: Sequence[int], keys: Collection[int]) -> EndedBy:
+    """How a loop ended. `steps`: its redundant steps in order; `keys`: of the calls it repeats."""
+    onset, last = steps[0], steps[-1]
+    gap = (last - onset) / (len(steps) - 1) if len(steps) > 1 else 1.0
+    statuses = {call.status for call in run.steps[last].calls}
+    for step in run.steps[last + 1 :]:  # repeats that were stopped before they had a result
+        if step.before or not step.calls or any(call.key not in keys for call in step.calls):
+            break
+        statuses.update(call.status for call in step.calls)
+        last = step.index
+    rest = len(run.steps) - 1 - last
+    if rest and rest < gap and run.steps[-1].calls:  # the log ends before the next occurrence
+        rest = 0
+    kinds = {boundary.kind for boundary in (run.steps[last + 1].before if rest else run.after)}
     for kind, end in _ENDS.items():
         if kind in kinds:
             return end
-    if rest and any(c.status is CallStatus.BLOCKED for c in steps[last + 1].calls):
+    if CallStatus.INTERRUPTED in statuses:
+        return EndedBy.USER
+    if CallStatus.BLOCKED in statuses:
         return EndedBy.GUARD
-    if any(c.status is CallStatus.BLOCKED for c in steps[last].calls):
-        return EndedBy.GUARD
-    return EndedBy.RECOVERED if recovered else EndedBy.END_OF_LOG
+    return EndedBy.RECOVERED if rest else EndedBy.END_OF_LOG
 
 
 def retryable(run: Run, calls: Sequence[Call], group: Sequence[Chain], last: int) -> Retryable:
