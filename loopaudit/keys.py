@@ -11,6 +11,8 @@ from xxhash import xxh3_64_intdigest
 
 # an integral float as orjson writes it ("1.0", "1e3"): `1` and `1.0` are one number
 _FLOAT = re.compile(rb"[0-9](?:\.0(?![0-9])|[eE])")
+#: an object with only these values holds no float: the usual case, and quicker than a search
+_FLAT = frozenset((str, int, bool, type(None)))
 _MAX_DEPTH = 200  # orjson gives up at 254; deeper values are compared by their text
 
 
@@ -36,7 +38,9 @@ def canonical(value: Any) -> bytes:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError, RecursionError):
         return _slow(value)
-    if _FLOAT.search(data):
+    if not (type(value) is dict and _FLAT.issuperset(map(type, value.values()))) and (
+        _FLOAT.search(data)
+    ):
         return orjson.dumps(_plain(value, 0), option=orjson.OPT_SORT_KEYS)
     return data
 

@@ -58,12 +58,12 @@ def drop_copies(runs: list[RunResult]) -> tuple[list[RunResult], int]:
     """
     originals: dict[tuple[str, int], RunResult] = {}
     for found in runs:
-        if _unpacked(found.run.path) is None and len(found.columns):
+        if found.content and _unpacked(found.run.path) is None:
             originals[(found.run.path, found.content)] = found
     kept, dropped = [], 0
     for found in runs:
         plain = _unpacked(found.run.path)
-        if plain is not None and (plain, found.content) in originals:
+        if found.content and plain is not None and (plain, found.content) in originals:
             dropped += len(found.columns)
         else:
             kept.append(found)

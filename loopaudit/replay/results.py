@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from loopaudit.findings import Failure, Finding, InputSummary, NotLoop, Trip
 from loopaudit.keys import digest
-from loopaudit.model import Run, Skip, Step, StepKind, Usage, UsageMark
+from loopaudit.model import CallStatus, Run, Skip, Step, StepKind, Usage, UsageMark
 
 UNKNOWN = -1  # in integer columns: the log does not say
 MARKS = tuple(UsageMark)
@@ -63,7 +63,7 @@ class RunResult:
 
     run: Run  # `steps` emptied
     columns: StepColumns
-    content: int  # digest of everything the run holds; equal for a copy in another file
+    content: int  # digest of everything the run holds, 0 where the log has ids of its own
     findings: list[Finding] = field(default_factory=list)
     not_loops: list[NotLoop] = field(default_factory=list)
     trips: dict[str, list[Trip]] = field(default_factory=dict)  # by preset
@@ -133,8 +133,11 @@ def columns(run: Run) -> tuple[StepColumns, int]:
         notes=notes.values,
         cost=array("q", [UNKNOWN]) * size,
     )
+    named = list(zip(BUCKETS, buckets, strict=True))
+    billed = BUCKETS.index("reasoning")  # the buckets before it add up to the total
     absent, nan = MARKS.index(UsageMark.ABSENT), float("nan")
-    parts: list[str] = []
+    # a log with ids of its own is known by them; only others need to be compared as a whole
+    parts: list[str] | None = [] if run.session is None else None
     for i, step in enumerate(run.steps):
         at, usage = step.at, step.usage
         table.ids[i] = _identity(step)
@@ -152,17 +155,20 @@ def columns(run: Run) -> tuple[StepColumns, int]:
         else:
             table.marks[i] = MARKS.index(usage.mark)
             table.note[i] = notes(usage.note)
-            for name, column in zip(BUCKETS, buckets, strict=True):
+            total = None
+            for place, (name, column) in enumerate(named):
                 value = getattr(usage, name)
                 if value is not None:
                     column[i] = value
-            total = usage.total
+                    if place < billed:
+                        total = value if total is None else total + value
             if total is not None:
                 table.total[i] = total
         if step.cost is not None:
             table.cost[i] = int(step.cost.scaleb(12))
-        parts.append(f"{step.id}|{at}|{step.text_key}")
         for call in step.calls:
-            table.failed[i] += call.failed
-            parts.append(f"{call.id}|{call.key}|{call.result}")
-    return table, digest("\n".join(parts))
+            table.failed[i] += call.status is CallStatus.ERROR
+        if parts is not None:
+            parts.append(f"{step.id}|{at}|{step.text_key}")
+            parts += [f"{call.id}|{call.key}|{call.result}" for call in step.calls]
+    return table, digest("\n".join(parts)) if parts else 0

@@ -24,6 +24,7 @@ class Priced:
 
     cost: list[int]
     own: list[int]  # steps that count here: not inherited, within the time window
+    caveats: list[str]  # one for each step whose price rests on something the log does not tell
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class Ledger:
     absent: int = 0  # responses without usage
     lower: int = 0
     estimated: int = 0
-    unsplit: int = 0  # responses whose cache writes tell no lifetime
+    caveats: dict[str, int] = field(default_factory=dict)  # why money may be off -> responses
     no_model: int = 0  # tokens of responses that name no model
 
 
@@ -44,6 +45,7 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
     since, until = window
     cost = [UNKNOWN] * len(table)
     own = []
+    caveats: list[str] = []
     for i in range(len(table)):
         at = table.at[i]
         if i not in found.inherited and _inside(at, since, until):
@@ -59,7 +61,9 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
             amount = rates.cost(usage)
             if amount is not None:
                 cost[i] = amount
-    return Priced(cost, own)
+                if usage.cache_write_unsplit or usage.web_searches:
+                    caveats += rates.caveats(usage)
+    return Priced(cost, own, caveats)
 
 
 def _inside(at: float, since: float | None, until: float | None) -> bool:
@@ -117,7 +121,8 @@ def recorded_usd(found: RunResult, steps: Iterable[int]) -> Decimal | None:
 def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
     """Count what the figures of a run leave out or only bound."""
     table = found.columns
-    split = BUCKETS.index("cache_write_unsplit")
+    for caveat in priced.caveats:
+        ledger.caveats[caveat] = ledger.caveats.get(caveat, 0) + 1
     for i in priced.own:
         mark = table.marks[i]
         model = table.models[table.model[i]]
@@ -129,8 +134,6 @@ def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
             ledger.lower += 1
         elif mark == _ESTIMATED:
             ledger.estimated += 1
-        if table.buckets[split][i] > 0:
-            ledger.unsplit += 1
         tokens = table.total[i]
         if priced.cost[i] == UNKNOWN and tokens > 0:
             if model is None:
@@ -201,17 +204,13 @@ def conclude(totals: Totals, ledger: Ledger, lost: list[str]) -> None:
         reasons.append(f"{ledger.no_model:,} tokens name no model and are not priced")
     if ledger.estimated:
         reasons.append(f"{_count(ledger.estimated, 'response')} with estimated usage")
-    if ledger.unsplit:
-        reasons.append(
-            f"{_count(ledger.unsplit, 'response')} with cache writes of unknown lifetime, "
-            "priced as 5-minute writes"
-        )
+    reasons += [f"{_count(n, 'response')}: {what}" for what, n in sorted(ledger.caveats.items())]
     totals.reasons = reasons
     if lost:
         totals.completeness = Completeness.PARTIAL
     elif ledger.absent or ledger.lower or ledger.unpriced or ledger.no_model:
         totals.completeness = Completeness.LOWER_BOUND
-    elif ledger.estimated or ledger.unsplit:
+    elif ledger.estimated or ledger.caveats:
         totals.completeness = Completeness.ESTIMATED
 
 
