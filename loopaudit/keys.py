@@ -20,9 +20,9 @@ def digest(data: str | bytes) -> int:
     """64-bit digest; a half emoji (lone surrogate) is hashed as it stands."""
     if isinstance(data, str):
         try:
-            data = data.encode()
+            return xxh3_64_intdigest(data.encode())
         except UnicodeEncodeError:
-            data = data.encode("utf-8", "surrogatepass")
+            return xxh3_64_intdigest(data.encode("utf-8", "surrogatepass"))
     return xxh3_64_intdigest(data)
 
 

@@ -51,14 +51,14 @@ def open_stream(path: str) -> BinaryIO:
     packed = compression(head)
     if packed is None:
         return io.BufferedReader(raw, BLOCK)
-    return io.BufferedReader(_unpack(raw, packed, path), BLOCK)  # type: ignore[type-var]
+    return io.BufferedReader(_unpack(raw, packed, path), BLOCK)
 
 
 def _unpack(raw: io.FileIO, packed: str, path: str) -> io.RawIOBase:
     if packed == "gzip":
         from isal import igzip
 
-        return cast(io.RawIOBase, igzip.IGzipFile(fileobj=raw))
+        return cast(io.RawIOBase, igzip.IGzipFile(fileobj=raw))  # type: ignore[no-untyped-call]
     if packed == "bzip2":
         return cast(io.RawIOBase, bz2.BZ2File(raw))
     if packed == "xz":

@@ -53,8 +53,11 @@ class StepColumns:
         mark = MARKS[self.marks[index]]
         if mark is UsageMark.ABSENT:
             return None
-        values = [None if c[index] == UNKNOWN else c[index] for c in self.buckets]
-        return Usage(*values, mark=mark, note=self.notes[self.note[index]])
+        usage = Usage(mark=mark, note=self.notes[self.note[index]])
+        for name, column in zip(BUCKETS, self.buckets, strict=True):
+            if column[index] != UNKNOWN:
+                setattr(usage, name, column[index])
+        return usage
 
 
 @dataclass(slots=True)
