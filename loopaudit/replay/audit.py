@@ -70,7 +70,9 @@ class AuditOptions:
 
 
 @dataclass(slots=True)
-class _Audited:
+class AuditedRun:
+    """One run with its prices and the findings that are its own."""
+
     found: RunResult
     priced: Priced
     summary: RunSummary
@@ -79,6 +81,11 @@ class _Audited:
 
 def audit(options: AuditOptions) -> Report:
     """Read, replay, price and rank. Raises `LoopauditError` when nothing at all can be read."""
+    return analyse(options)[0]
+
+
+def analyse(options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
+    """The report, and the runs it was made of with a price for every step."""
     plan = make_plan(options)
     found = discover(options.paths)
     results = _read(found.sources, plan, options)
@@ -115,7 +122,7 @@ def audit(options: AuditOptions) -> Report:
         "since": options.since,
         "until": options.until,
     }
-    return report
+    return report, audited
 
 
 def make_plan(options: AuditOptions) -> Plan:
@@ -194,14 +201,14 @@ def _rename(found: RunResult, name: str) -> None:
 
 def _price_all(
     runs: list[RunResult], options: AuditOptions, report: Report, fresh: set[str], now: float
-) -> list[_Audited]:
+) -> list[AuditedRun]:
     settings = options.settings or Settings()
     book = PriceBook(settings.table("prices"), place=partial(settings.place, "prices"))
     window = (options.since, options.until)
     windowed = window != (None, None)
     ledger = Ledger()
     totals = report.totals
-    audited: list[_Audited] = []
+    audited: list[AuditedRun] = []
     money = 0
     priced_any = False
     for found in runs:
@@ -227,7 +234,7 @@ def _price_all(
                 priced_any = True
         if summary.recorded_usd is not None:
             totals.recorded_usd = (totals.recorded_usd or Decimal()) + summary.recorded_usd
-        audited.append(_Audited(found, priced, summary))
+        audited.append(AuditedRun(found, priced, summary))
     totals.usd = usd(money) if priced_any else None
     totals.price_date = book.price_date if priced_any else None
     conclude(totals, ledger, _losses(report))
@@ -284,7 +291,7 @@ def _summary(found: RunResult, priced: Priced) -> RunSummary:
     )
 
 
-def _rank(audited: list[_Audited], report: Report) -> None:
+def _rank(audited: list[AuditedRun], report: Report) -> None:
     """Price the waste, drop what another run owns, sort by money, then tokens, then place."""
     money = tokens = read = 0
     known_money = known_tokens = estimated = False
@@ -330,14 +337,14 @@ def _rank(audited: list[_Audited], report: Report) -> None:
             f.rule,
         )
     )
-    report.spin = mean_spins(audited_pairs(audited), report.totals.tokens.total)
+    report.spin = mean_spins(_pairs(audited), report.totals.tokens.total)
 
 
-def audited_pairs(audited: list[_Audited]) -> list[tuple[Finding, RunResult, Priced]]:
+def _pairs(audited: list[AuditedRun]) -> list[tuple[Finding, RunResult, Priced]]:
     return [(f, item.found, item.priced) for item in audited for f in item.findings]
 
 
-def _judge_guards(audited: list[_Audited], plan: Plan, report: Report) -> None:
+def _judge_guards(audited: list[AuditedRun], plan: Plan, report: Report) -> None:
     for preset in plan.guards:
         result = GuardResult(preset.name, unreachable=presets.unreachable(preset))
         for item in audited:
