@@ -17,10 +17,11 @@ sizes, file names, line numbers, versions, amounts. Where both readings are poss
   `ORD-4711` is content, unless the whole text is a short acknowledgement (`{"ok":true,"id":4711}`,
   `Created issue #4711`): doing it once more is a repeat, whatever number it got.
 - A *hash of content* (git commit, sha256, digest, `sum  file`) is content: it changes only when
-  something changed. Other runs of 12 or more hex digits are ids of containers, traces, jobs.
+  something changed. Other bare runs of 12, 16, 24, 32 or 64 hex digits are ids of containers,
+  traces, records; other lengths may be data.
 
-Speed: patterns stand behind substring tests on the text's *shape* (lower case, digits as `0`), and
-all repeats are bounded, so that the time is linear in the length of the text.
+Speed: a mask runs only where the text's `shape` hints at it, and all repeats are bounded, so that
+the time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -31,32 +32,46 @@ from typing import Any
 from loopaudit.masks.chinese import mask_chinese
 from loopaudit.masks.ids import mask_ids
 from loopaudit.masks.keyed import mask_values
-from loopaudit.masks.labels import mask_labels
-from loopaudit.masks.places import mask_places
-from loopaudit.masks.times import mask_clocks, mask_durations
+from loopaudit.masks.labels import mask_counted, mask_forms, mask_labels
+from loopaudit.masks.places import mask_addresses, mask_paths, mask_ports
+from loopaudit.masks.shape import hints, shape_of
+from loopaudit.masks.times import mask_clocks, mask_durations, mask_rates, mask_vague
 from loopaudit.masks.user import Masks, Place, check_settings
 
 __all__ = ["Masks", "from_settings", "mask"]
-
-_SHAPE = bytes(
-    48 if 48 <= byte <= 57 else byte + 32 if 65 <= byte <= 90 else byte for byte in range(256)
-)
 
 
 def mask(text: str) -> str:
     """`text` with its volatile parts replaced by marks such as `<time>`. Never raises."""
     raw = text.encode("utf-8", "surrogatepass")
-    shape = raw.translate(_SHAPE)
+    shape = shape_of(raw)
     if b"0" not in shape and b"tmp" not in shape and "第" not in text:
         return text
-    text = mask_clocks(text, shape)
+    may_hold = hints(shape)
+    if "clock" in may_hold or b"--:--:--" in shape:
+        text = mask_clocks(text, shape)
     text = mask_ids(text, raw, shape)
     text = mask_values(text)
-    text = mask_labels(text, shape)
-    text = mask_places(text, shape)
+    if "label" in may_hold:
+        text = mask_labels(text, shape)
+    if "counted" in may_hold:
+        text = mask_counted(text)
+    if "form" in may_hold:
+        text = mask_forms(text)
+    if "address" in may_hold:
+        text = mask_addresses(text)
+    if "port" in may_hold:
+        text = mask_ports(text)
+    text = mask_paths(text, shape)
     if not text.isascii():
         text = mask_chinese(text, shape)
-    return mask_durations(text, shape)
+    if "rate" in may_hold:
+        text = mask_rates(text)
+    if "duration" in may_hold:
+        text = mask_durations(text, shape)
+    if b"about a" in shape:
+        text = mask_vague(text)
+    return text
 
 
 def from_settings(table: Mapping[str, Any], place: Place | None = None) -> Masks:

@@ -8,9 +8,9 @@ from functools import lru_cache
 # a value that holds a digit, after ":" or "="; its key is looked up by `_kind`
 _VALUE = re.compile(
     r"[:=：][ \t]{0,2}(?:\\?[\"'])?"
-    r"([A-Za-z_-]{0,40}[0-9][0-9A-Za-z_.+/=-]{0,127})(?![0-9A-Za-z_-])"
+    r"([A-Za-z_-]{0,40}[0-9][0-9A-Za-z_.+/=-]{0,127})(?![0-9A-Za-z_(-])"
 )
-_KEY = re.compile(r"([A-Za-z_\u4e00-\u9fff][\w .-]{0,39})\\?[\"')\]]?\s?\Z")
+_BEFORE_KEY = re.compile(r".*[^\w .-]", re.DOTALL)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[\u4e00-\u9fff]+")
 
 
@@ -57,6 +57,7 @@ _CHINESE = (  # endings of a Chinese key
     ("id", ("编号", "单号")),
 )
 _SHORT_UNITS = _words("ms s sec secs seconds us ns millis milliseconds")
+_SETTING = _words("max maximum min minimum default limit allowed")
 _UNITS = _words("s ms us µs ns sec secs second seconds m min mins minute minutes h hr hrs hours d")
 
 
@@ -72,7 +73,7 @@ def _kind(key: str) -> str:
         return next((kind for kind, endings in _CHINESE if last.endswith(endings)), "")
     if last == "id" and before.endswith(_CHINESE_MESSAGE):
         return "message"
-    if words[0] in ("max", "min", "default", "limit"):  # MAX_RETRIES=3 is a setting
+    if not _SETTING.isdisjoint(words[-3:]):  # MAX_RETRIES=3
         return ""
     if last in _SHORT_UNITS and before:  # duration_ms, elapsedSeconds, totalTimeMs
         third = words[-3] if len(words) > 2 else ""
@@ -91,7 +92,7 @@ def _kind(key: str) -> str:
         return "duration"
     if before == "time" and last in ("total", "connect", "namelookup", "starttransfer", "elapsed"):
         return "duration"  # curl -w
-    if last in _PID or (last == "id" and before in ("process", "thread")):
+    if last in _PID:
         return "pid"
     if last in _PORT:
         return "port"
@@ -169,17 +170,28 @@ def mask_values(text: str) -> str:
 
     def value(match: re.Match[str]) -> str:
         at = match.start()
-        found = _KEY.search(text, max(0, at - 44), at)
-        kind = _kind(found[1]) if found else ""
-        if not kind or not found:
+        key = _key(text, at)
+        kind = _kind(key)
+        if not kind:
             return match[0]
-        mark = _mark(kind, match[1], found[1]) or ("<id>" if done and kind == "id" else "")
+        mark = _mark(kind, match[1], key) or ("<id>" if done and kind == "id" else "")
         if not mark:
             return match[0]
         return text[at : match.start(1)] + mark + text[match.end(1) : match.end()]
 
     text = _VALUE.sub(value, text)
     return _ACK_NUMBER.sub("<id>", text) if done else text
+
+
+def _key(text: str, end: int) -> str:
+    """The key that ends before `end`: at most 40 characters, without quotes around it."""
+    while end and text[end - 1] in " \"'\\]":
+        end -= 1
+    if text.endswith(")", 0, end):  # duration (ms): 12
+        end = max(text.rfind("(", max(0, end - 12), end), 0) or end
+    start = max(0, end - 40)
+    head = _BEFORE_KEY.match(text, start, end)
+    return text[head.end() if head else start : end]
 
 
 # -- acknowledgements -----------------------------------------------------------------------------

@@ -29,7 +29,12 @@ _LABELS: tuple[tuple[bytes, re.Pattern[str], str], ...] = tuple(
             r"\1<pid>",
         ),
         (b"outine", r"(outine )[0-9]{1,10}(?= \[)", r"\1<pid>"),
-        (b"hread-", r"(hread-)[0-9]{1,10}\b", r"\1<pid>"),
+        (b"hread-", r"(hread-(?<=\bThread-))[0-9]{1,10}\b", r"\1<pid>"),
+        (
+            b"took",
+            r"(took[:=]?\s)[0-9]{1,9}(?:\.[0-9]{1,9})?(?![0-9A-Za-z%.]|\s[a-z])",
+            r"\1<duration>",
+        ),
         (b"ort", r"(ort(?<=\b[Pp]ort)s?\s(?:is\s|number\s)?)[0-9]{4,5}\b", r"\1<port>"),
     )
 )
@@ -40,43 +45,33 @@ _ID_OF = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(
-    r"(?<![0-9A-Za-z_.$])[0-9]{1,4}(?:st|nd|rd|th)?\s(?:more\s|failed\s|remaining\s)?"
+    r"[0-9](?<![0-9A-Za-z_.$].)[0-9]{0,3}(?:st|nd|rd|th)?\s(?:more\s|failed\s|remaining\s)?"
     r"(?:attempts?|retries|retry|tries)\b"
 )
-_TIMES = re.compile(r"\b(?<=ied )[0-9]{1,4}\stimes?\b")  # tried, retried 3 times
-_HAS_COUNTED = re.compile(
-    rb"0(?:st|nd|rd|th)? (?:more |failed |remaining )?(?:attempt|retr|tries|times)"
-)
-_WORDS = b"attempt attempts try retry retries retrying number count pid pids process goroutine"
-_WORDS += b" thread port ports is id no no. left made"
-#: a number behind one of these words, in the reversed shape
-_HAS_LABEL = re.compile(
-    rb"0[ #:=(\[\"'-]{1,3}(?:[a-z]{1,12}[-_])?(?:"
-    + b"|".join(word[::-1] for word in _WORDS.split())
-    + rb")(?![a-z]{3})"
-)
+_TIMES = re.compile(r"[0-9](?<=ied .)[0-9]{0,3}\stimes?\b")  # tried, retried 3 times
 _FORMS = re.compile(
     r"(?<=[A-Za-z]\[)[0-9]{2,7}(?=\]:)"  # syslog: sshd[1234]:
     r"|(?<=\(node:)[0-9]{1,7}(?=\))|(?<===)[0-9]{1,7}(?===)"  # node's warnings, valgrind
     r"|(?<=kill: \()[0-9]{1,7}(?=\))|(?<=' \()[0-9]{2,10}(?=\) panicked)"  # shell, Rust
 )
-_FORM_GUARDS = (b"00]:", b"node:0", b"==0", b"kill: (0", b"0) panicked")
 
 
 def mask_labels(text: str, shape: bytes) -> str:
-    """Numbers whose word stands before or behind them."""
-    if _HAS_LABEL.search(shape[::-1]):
-        for guard, pattern, mark in _LABELS:
-            if guard in shape:
-                text = pattern.sub(mark, text)
-        if b" id " in shape:
-            text = _ID.sub(_id, text)
-    if _HAS_COUNTED.search(shape):
-        text = _TIMES.sub("<attempt>", _COUNTED.sub("<attempt>", text))
-    for guard in _FORM_GUARDS:
+    """Numbers behind their word."""
+    for guard, pattern, mark in _LABELS:
         if guard in shape:
-            return _FORMS.sub("<pid>", text)
-    return text
+            text = pattern.sub(mark, text)
+    return _ID.sub(_id, text) if b" id " in shape else text
+
+
+def mask_counted(text: str) -> str:
+    """Numbers of attempts before their word."""
+    return _TIMES.sub("<attempt>", _COUNTED.sub("<attempt>", text))
+
+
+def mask_forms(text: str) -> str:
+    """Pids in brackets and the like."""
+    return _FORMS.sub("<pid>", text)
 
 
 def _id(match: re.Match[str]) -> str:

@@ -6,37 +6,44 @@ import re
 from itertools import pairwise
 
 _IPV4 = re.compile(
-    r"(?<![0-9A-Za-z_.@^~-])(?<!==)(?<!ersion )(?<!ersion: )(?<!ersion\":\")(?<![Ss]ection )"
-    r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?:/[0-9]{1,2}\b)?(?![0-9A-Za-z_-]|\.[0-9A-Za-z])"
+    r"[0-9](?<![0-9A-Za-z_.@^~-].)(?<!==.)(?<!ersion .)(?<!ersion: .)(?<!ersion\":\".)"
+    r"(?<!ection .)[0-9]{0,2}\.(?:[0-9]{1,3}\.){2}[0-9]{1,3}(?:/[0-9]{1,2}\b)?"
+    r"(?![0-9A-Za-z_-]|\.[0-9A-Za-z])"
 )
 _COLON_PORT = re.compile(r":([0-9]{4,5})(?![0-9A-Za-z_]|[.:][0-9])")
 _HOST = re.compile(
     r"(?:\blocalhost|<ip>(?:%[0-9A-Za-z]{1,16})?\]?|::1?\]|\*|://[^\s/\"'<>]{1,255}"
     r"|\.(?:local|internal|lan))\Z"
 )
-_TMP = re.compile(
-    r"/(?:tmp|T|shm)/(?<![0-9A-Za-z_]tmp/)([^\\/\s\"'`:;,()<>|]{1,255})(/pytest-[0-9]{1,9}(?![0-9]))?"
+_TMP = re.compile(  # not a folder `tmp` somewhere in a project
+    r"/(?:tmp/(?:(?<![0-9A-Za-z_.-]/tmp/)|(?<=/private/tmp/)|(?<=/var/tmp/))|T/(?<=<tmp>/T/))"
+    r"([^\\/\s\"'`:;,()<>|]{1,255})(/pytest-[0-9]{1,9}(?![0-9]))?"
 )
-_WINDOWS_TMP = re.compile(r"([\\/][Tt]emp[\\/]{1,2})([^\\/\s\"'`:;,()<>|]{1,255})")
+_WINDOWS_TMP = re.compile(r"(\\[Tt]emp\\{1,2})([^\\/\s\"'`:;,()<>|]{1,255})")
+_STAMPED = re.compile(r"[0-9]{10}")
 _FOLDERS = re.compile(r"/var/folders/[0-9A-Za-z_+]{1,32}/[0-9A-Za-z_+]{1,64}/T/")
 _TMP_NAME = re.compile(  # Python's tempfile
     r"tmp[0-9a-z_]{8}(?<![0-9A-Za-z_-]...........)(?![0-9A-Za-z_])"
 )
 
 
-def mask_places(text: str, shape: bytes) -> str:
-    """Addresses first, so that a port behind one is known as a port."""
-    if b"0.0.0" in shape or b"0.00.0" in shape or b"0.000.0" in shape:
-        text = _IPV4.sub(_ipv4, text)
-    if b":0000" in shape:
-        text = _COLON_PORT.sub(_port, text)
-    if b"/folders/" in shape:
+def mask_addresses(text: str) -> str:
+    return _IPV4.sub(_ipv4, text)
+
+
+def mask_ports(text: str) -> str:
+    """After the addresses, so that a port behind one is known as a port."""
+    return _COLON_PORT.sub(_port, text)
+
+
+def mask_paths(text: str, shape: bytes) -> str:
+    """Names that were drawn below temporary folders."""
+    folders = b"/folders/" in shape
+    if folders:
         text = _FOLDERS.sub("/var/folders/<tmp>/T/", text)
-    if b"/tmp/" in shape or b"/shm/" in shape or b"/t/" in shape:
-        text = _TMP.sub(_tmp, text)
-    if b"tmp" in shape:
-        text = _TMP_NAME.sub("<tmp>", text)
-    if b"\\temp\\" in shape or b"/temp/" in shape:
+    if folders or b"tmp" in shape:
+        text = _TMP_NAME.sub("<tmp>", _TMP.sub(_tmp, text))
+    if b"\\temp\\" in shape:
         text = _WINDOWS_TMP.sub(lambda m: m[1] + _name(m[2]), text)
     return text
 
@@ -61,7 +68,7 @@ def _tmp(match: re.Match[str]) -> str:
 def _name(name: str) -> str:
     """The first name below a temporary folder: masked if it was drawn, not chosen."""
     stem, dot, ending = name.partition(".")
-    if stem == "tmp" and dot:  # mktemp: tmp.AbCdEfGhIj
+    if stem == "tmp" and len(ending) >= 6 and "." not in ending:  # mktemp: tmp.AbCdEfGhIj
         return "<tmp>"
     return f"<tmp>{dot}{ending}" if _drawn(stem, bool(dot)) else name
 
@@ -69,6 +76,8 @@ def _name(name: str) -> str:
 def _drawn(stem: str, has_ending: bool) -> bool:
     """Whether a name looks random: xyz123, tmpab12cd; not report2, data_2024.csv."""
     if stem.startswith("tmp") and len(stem) >= 9:
+        return True
+    if _STAMPED.search(stem):
         return True
     digits = sum(c.isdigit() for c in stem)
     turns = sum(
