@@ -207,15 +207,15 @@ _REASON = re.compile(
     r"|method not allowed|not acceptable|request time-?out|conflict|gone\b|payload too large"
     r"|request entity too large|unprocessable|too many requests|client error|server error"
     r"|internal (?:server )?error|not implemented|bad gateway|service (?:temporarily )?unavailable"
-    r"|gateway time-?out|(?:site is )?overloaded)"
+    r"|gateway time-?out|(?:site is )?overloaded|(?:error|response|status)\b)"
 )
 _UNIT = re.compile(
     r"\s*(?:ms|msec|secs?|seconds?|minutes?|mins?|hours?|days?|[kmg]i?b|bytes?|tokens?|lines?|rows?"
     r"|files?|items?|entries|records|results|chars?|characters|words?|tests?|times|users?|steps?"
-    r"|errors?|warnings?|pages?|px|points?|个|条|行|次|秒|毫秒|分钟|字节|元)(?![a-z])"
+    r"|errors|warnings?|pages?|px|points?|个|条|行|次|秒|毫秒|分钟|字节|元)(?![a-z])"
 )
 _ENDS = re.compile(r"\s*(?:$|[:;,.!{<)\]}\"'\n]|-\s|for\b|from\b|on\b|when\b|after\b)")
-_AT_START = re.compile(r"\s*(?:$|[{<\n]|-\s)|:(?: \S|\s*[{\"]|$)")
+_AT_START = re.compile(r"\s*(?:$|[{<\n]|-\s|(?:after|from|on|at)\b)|:(?: \S|\s*[{\"]|$)")
 _ERROR_LIKE = re.compile(
     r"error|fail|denied|http|status|unavailable|not found|refused|forbidden|unauthori|time-?out"
     r"|错误|失败|未找到"
