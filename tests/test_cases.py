@@ -191,6 +191,35 @@ def test_b3_flip_the_edits_fail(one_edit: bool) -> None:
     assert (found.only.rule, found.only.period) == ("cycle", 2)
 
 
+def pages(first: int, last: int) -> list[Record]:
+    """Reads of 40 lines each from line `first` to `last`."""
+    return [
+        step(
+            2_000,
+            call(
+                "read",
+                {"path": "big.log", "start_line": start, "end_line": start + 39},
+                f"lines {start} to {start + 39} of the log",
+            ),
+        )
+        for start in range(first, last, 40)
+    ]
+
+
+def test_b4_paging_a_big_file() -> None:
+    found = judged(*pages(1, 240))
+    assert found.findings == []
+    assert found.kinds == {"paging"}
+    assert found.total == 12_000
+
+
+def test_b4_flip_shifted_windows_over_known_lines() -> None:
+    found = judged(*pages(1, 240), *pages(21, 220))
+    assert shape(found.only) == (1, 7, [7, 8, 9, 10, 11], 10_000, "n/a")
+    assert found.only.rule == "re-read-ranges"
+    assert found.total == 22_000
+
+
 def test_b5_same_tool_other_files() -> None:
     commands = ["mv a b", "grep a", "sed -i s/a/b/ x.ts", "mv c d", "grep c", "sed -i s/c/d/ y.ts"]
     found = judged(*(step(700, call("bash", {"command": c}, f"did {c}")) for c in commands))

@@ -36,12 +36,14 @@ def judge(
     they put aside. Money is left out.
     """
     preset = preset.for_task(run.task_type)
-    found = chains(run, readings, preset)
-    calls = run.calls
+    found = chains(run, readings, preset) if readings else []
+    reported = [chain for chain in found if chain.reported and chain.steps]
+    calls = run.calls if reported else []
+    own = _own_tokens(run) if reported else None
     findings = []
     charged: set[int] = set()
-    for group in groups([c for c in found if c.reported and c.steps], preset):
-        finding = _finding(run, calls, group)
+    for group in groups(reported, preset):
+        finding = _finding(run, calls, group, own)
         if finding is not None:
             findings.append(finding)
             charged.update(entry.step for entry in finding.waste.steps)
@@ -56,7 +58,9 @@ def judge(
     return findings, near
 
 
-def _finding(run: Run, calls: Sequence[Call], group: list[Chain]) -> Finding | None:
+def _finding(
+    run: Run, calls: Sequence[Call], group: list[Chain], own: int | None
+) -> Finding | None:
     """One finding for chains that tell of the same steps; None if all of it is inherited."""
     redundant = {index for chain in group for index in chain.calls}
     bare = {step for chain in group for step in chain.bare}
@@ -90,7 +94,7 @@ def _finding(run: Run, calls: Sequence[Call], group: list[Chain]) -> Finding | N
         key=None if call is None else f"{call.key:016x}",
         call=_call_text(run, primary, call),
         period=primary.last.period,
-        waste=_waste(run, whole),
+        waste=_waste(run, whole, own),
         listed_steps=part,
         reasons=[reason(chain, calls) for chain in _distinct(group)],
     )
@@ -134,7 +138,16 @@ def _call_text(run: Run, primary: Chain, call: Call | None) -> str | None:
     return f"{call.tool} {call.args}"[:200] if call.args else call.tool
 
 
-def _waste(run: Run, steps: Sequence[int]) -> Waste:
+def _own_tokens(run: Run) -> int | None:
+    """Tokens of the run's own steps; None where the log has no usage."""
+    total = None
+    for step in run.steps:
+        if step.usage is not None and not step.inherited:
+            total = add(total, step.usage.total)
+    return total
+
+
+def _waste(run: Run, steps: Sequence[int], own: int | None) -> Waste:
     """Tokens of the redundant steps; None where the log has no usage for any of them."""
     waste = Waste(steps=[WasteStep(run.id, number) for number in steps])
     for number in steps:
@@ -146,14 +159,12 @@ def _waste(run: Run, steps: Sequence[int]) -> Waste:
         waste.tokens = add(waste.tokens, total)
         waste.cache_read = add(waste.cache_read, usage.cache_read)
         waste.estimated = waste.estimated or usage.mark is not UsageMark.REPORTED
-    known = [s.usage.total for s in run.steps if s.usage is not None and not s.inherited]
-    whole = sum(total for total in known if total is not None)
-    if not steps and whole:
+    if not steps and own is not None:
         waste.tokens = waste.cache_read = 0
     if waste.tokens is None:
         waste.estimated = False
-    elif whole:
-        waste.share = waste.tokens / whole
+    elif own:
+        waste.share = waste.tokens / own
     return waste
 
 
