@@ -50,20 +50,15 @@ class GuardSession:
     def _open(self, preset: Preset, missing: frozenset[str]) -> list[PresetRule]:
         """Make each detector once; the rules that can be decided."""
         decidable = []
-        made: set[tuple[str, str]] = set()
         for rule in preset.rules:
-            kind = rule.detector_class
-            if kind.scope != "run":
+            if rule.detector_class.scope != "run":
                 continue
             lacking = rule.needs & missing
             if lacking:
                 self._missing += [(rule.signal, need) for need in sorted(lacking)]
-                continue
-            decidable.append(rule)
-            key = (rule.detector, repr(sorted(rule.options.items())))
-            if key not in made:
-                made.add(key)
-                self._detectors.append(_make(kind, rule))
+            else:
+                decidable.append(rule)
+        self._detectors = [make(rule) for rule in made_once(decidable)]
         return decidable
 
     def _handlers(self, event: str) -> Handlers:
@@ -146,9 +141,16 @@ class GuardSession:
         return self._policy.budget if isinstance(self._policy, Watchdog) else None
 
 
-def _make(kind: type[Detector], rule: PresetRule) -> Detector:
+def made_once(rules: Sequence[PresetRule]) -> list[PresetRule]:
+    """The first rule of each detector: rules with the same one and the same options share it."""
+    found = {(rule.detector, repr(sorted(rule.options.items()))): rule for rule in reversed(rules)}
+    return list(found.values())[::-1]
+
+
+def make(rule: PresetRule) -> Detector:
+    """A fresh detector for `rule`."""
     try:
-        return kind(**rule.options)
+        return rule.detector_class(**rule.options)
     except TypeError as error:
         raise ExtensionError(
             f"guard rule {rule.signal}: {rule.detector} cannot be made: {error}",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
-from loopaudit.findings import Trip
+from loopaudit.findings import Trip, Verdict
+from loopaudit.guards.service import ServiceSession
 from loopaudit.guards.session import GuardSession
-from loopaudit.model import Run, StepKind
+from loopaudit.model import Run, Step, StepKind
 
 
 def replay_run(run: Run, sessions: Sequence[GuardSession]) -> list[list[Trip]]:
@@ -32,3 +35,27 @@ def _replay(run: Run, session: GuardSession) -> list[Trip]:
         trips += session.boundary(boundary)
     trips += session.run_ended(run)
     return trips
+
+
+def replay_service(
+    runs: Iterable[tuple[str, Sequence[Step]]], session: ServiceSession
+) -> list[Verdict]:
+    """Every verdict of a meter over all runs (id, steps), their steps merged by time."""
+    timed = [_timed(number, run, steps) for number, (run, steps) in enumerate(runs)]
+    return [
+        Verdict(run, trip)
+        for _, _, _, run, step in heapq.merge(*timed)
+        for trip in session.step_ended(run, step)
+    ]
+
+
+def _timed(
+    number: int, run: str, steps: Sequence[Step]
+) -> Iterator[tuple[float, int, int, str, Step]]:
+    """Steps with a key to merge by; one without a time stands with the one before it."""
+    now = -math.inf
+    for position, step in enumerate(steps):
+        at = step.at if step.ended is None else step.ended
+        if at is not None and at > now:
+            now = at
+        yield now, number, position, run, step
