@@ -131,7 +131,7 @@ class AnthropicReader(LogReader):
         self._conversations = Conversations(self.new_run)
         self._run: str | None = None  # of single messages
 
-    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
         if isinstance(record, list):
             if any(isinstance(item, dict) and "messages" in item for item in record):
                 return self._several(line, record)

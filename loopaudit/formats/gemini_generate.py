@@ -143,7 +143,7 @@ class GeminiReader(LogReader):
         self._conversations = Conversations(self.new_run)
         self._run: str | None = None  # of single contents and response objects
 
-    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
         if isinstance(record, list):
             return self._array(line, record)
         if not isinstance(record, dict):

@@ -174,7 +174,7 @@ class HttpReader(LogReader):
         self._first: tuple[int, Json] | None = None  # held back until a second call is seen
         self._calls = 0
 
-    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
         several = interactions_of(record)
         key = "interactions" if isinstance(record, dict) and "interactions" in record else None
         if several is None and isinstance(record, list):

@@ -86,6 +86,16 @@ class LogReader(Reader):
         self._own: dict[str, int] = {}
         self._prompted: set[str] = set()
 
+    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+        if record == []:
+            self.ignored["empty list"] += 1
+            return ()
+        return self.read(line, record)
+
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
+        """What `feed` is for other readers."""
+        raise NotImplementedError
+
     def new_run(self, own: str | None = None) -> str:
         """Id of a new run: the log's own (numbered where it comes again), or `<stem>#<n>`.
 

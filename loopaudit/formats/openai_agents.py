@@ -55,7 +55,7 @@ class AgentsReader(LogReader):
             "custom": self._custom,
         }
 
-    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
         if isinstance(record, list):
             return self._raw(line, record)
         if not isinstance(record, dict):

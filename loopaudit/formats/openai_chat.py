@@ -59,7 +59,8 @@ def message_pieces(message: Json) -> list[Piece]:
         return [assistant_piece(message, at)]
     if role == "tool" or role == "function":
         output = output_of(message.get("content"))
-        status = CallStatus.ERROR if message.get("is_error") is True else status_of(output)
+        flag = message.get("is_error")
+        status = status_of(output if flag is None else "Error:" if flag is True else None)
         key = call_id(message.get("tool_call_id")) if role == "tool" else None
         tool = name(message.get("name"))
         return [ResultPiece("", 0, key, output, at, status, tool)]
@@ -134,7 +135,7 @@ class ChatReader(LogReader):
         self._conversations = Conversations(self.new_run)
         self._completions: str | None = None
 
-    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
         if isinstance(record, list):
             return self._array(line, record)
         if not isinstance(record, dict):
@@ -257,7 +258,8 @@ FOREIGN = frozenset(
             "message",
         ),
         *("stepNumber", "parts", "tool_responses", "models_usage", "mistake_step", "payload"),
-        *("is_demo", "messages_display", "modelID", "message"),
+        *("is_demo", "messages_display", "modelID", "messageID", "message"),
+        *("request", "response", "kwargs"),
     )
 )
 _OTHER_PARTS = frozenset(

@@ -13,7 +13,7 @@ from typing import Any
 
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.openai_chat import call_id
+from loopaudit.formats.openai_chat import FOREIGN, call_id
 from loopaudit.formats.shapes import (
     Json,
     arguments,
@@ -241,7 +241,7 @@ class ResponsesReader(LogReader):
         self._chained = False
         self._open: list[tuple[int, Json]] = []  # items of the response being read, line by line
 
-    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
         if isinstance(record, list):
             return self._array(line, record)
         if is_response(record):
@@ -344,11 +344,13 @@ def sniff(sample: Sample) -> float:
         records = rows(records[0]["items"])[:64]
     if not records or not all(isinstance(record, dict) for record in records):
         return 0.0
+    if not all(map(FOREIGN.isdisjoint, records)):
+        return 0.0
     if all(is_response(r) for r in records):
         return 0.95 if all("object" in r for r in records) else 0.4
     if not all(_known(record) for record in records):
         # Codex's older session files hold such items below a header and between state records
-        return 0.2 if any(r.get("type") in _BY_MODEL for r in records) else 0.0
+        return 0.2 if any(map(_known, records)) else 0.0
     return 0.9 if any(_telling(record) for record in records) else 0.0
 
 

@@ -218,7 +218,7 @@ class VercelReader(LogReader):
         super().__init__(path)
         self._run: str | None = None  # of single messages and steps
 
-    def feed(self, line: int, record: Any) -> Iterable[Piece]:
+    def read(self, line: int, record: Any) -> Iterable[Piece]:
         steps = steps_of(record)
         if steps is not None:
             keys = () if isinstance(record, list) else ("steps",)
