@@ -88,23 +88,23 @@ def readings(
     `boundaries` lie in the same stretch; `waits` are the numbers of `retry.wait_interval`.
     """
     found: list[Reading] = []
-    requests = list(_requests(attempts, boundaries))
+    cuts = [b.line for b in boundaries if b.kind is BoundaryKind.USER]
+    requests = list(_requests(attempts, cuts))
+    # after a user message the response answers that, and retries nothing
+    answered = answered and not any(cut > attempts[-1].line for cut in cuts)
     for place, request in enumerate(requests):
-        last = place == len(requests) - 1
+        last = answered and place == len(requests) - 1
         for layer in dict.fromkeys(attempt.layer for attempt in request):
             own = [attempt for attempt in request if attempt.layer == layer]
             group = (step, place, layer)
-            found += _counts(own, step, group, answered and last)
+            found += _counts(own, step, group, last)
             found += _waits(own, step, group, answered_at if last else None, waits)
         found += _nested(request, step, (step, place))
     return found
 
 
-def _requests(
-    attempts: Sequence[Attempt], boundaries: Sequence[Boundary]
-) -> Iterator[list[Attempt]]:
+def _requests(attempts: Sequence[Attempt], cuts: Sequence[int]) -> Iterator[list[Attempt]]:
     """Attempts cut at real user messages: a new request is no retry. Lines tell the order."""
-    cuts = [b.line for b in boundaries if b.kind is BoundaryKind.USER]
     request: list[Attempt] = []
     for attempt in attempts:
         if request and any(request[-1].line < cut <= attempt.line for cut in cuts):

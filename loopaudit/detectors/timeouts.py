@@ -43,7 +43,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="slow-computation",
         title="A tool call took longer than its time-out",
-        looks_for="Seconds from call to result of all tools that are not listed as queries.",
+        looks_for=(
+            "Seconds from call to result of all tools that are not listed as queries. Where the "
+            "user has to approve calls, logs do not tell that wait from the tool's own time."
+        ),
         not_counted="Tools that wait for the user; agents started by a call.",
         evidence="backstop: 30 s (guards.md §3). Builds and test runs need more.",
         remedy=_SLOW_TOOL,

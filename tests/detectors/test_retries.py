@@ -169,6 +169,8 @@ def test_a_user_message_is_no_retry() -> None:
     attempts = [tried(line=n) for n in (1, 2, 5, 6)]
     run = run_of([bound(line=4), stepped(attempts=attempts)])
     assert counts(readings(Retries(), run), OVER) == [1, 2]
+    again = run_of([bound(line=9), stepped(2.0, attempts=[tried(1.9, line=8, gave_up=True)])])
+    assert readings(Retries(), again) == []
     hook = run_of([bound(BoundaryKind.HOOK, line=4), stepped(attempts=attempts)])
     assert counts(readings(Retries(), hook), OVER) == [4]
 
