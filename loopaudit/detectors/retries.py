@@ -41,9 +41,9 @@ RULES: tuple[Rule, ...] = (
             "rules; equal calls side by side in one response are one try."
         ),
         evidence=(
-            "On 15,334 runs with a known outcome three such tries stand in 0.3 % of the successes and "
-            "45 % of the failures (0.2 % and 11 % without SQL tasks). A budget refusal sent as 429 "
-            "was retried about 36 times per call (cognee#4679)."
+            "On 15,334 runs with a known outcome three such tries stand in 0.3 % of the successes "
+            "and 45 % of the failures (0.2 % and 11 % without SQL tasks). A budget refusal sent as "
+            "429 was retried about 36 times per call (cognee#4679)."
         ),
         remedy=(
             "Say in the error that it is final and what would work instead; withdraw a tool that "
