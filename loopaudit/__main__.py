@@ -50,8 +50,8 @@ def _run(arguments: list[str]) -> ExitCode | int:
         return _say("out of memory", "give fewer files, or --processes 1", ExitCode.INTERNAL)
     except OSError as error:  # a full disk, no more file handles: the machine, not the program
         _trace()
-        where = f"{error.filename}: " if error.filename else ""
-        return _say(f"{where}{error.strerror or error}", code=ExitCode.USAGE)
+        where = error.filename or "cannot write"  # a stream knows no name
+        return _say(f"{where}: {error.strerror or error}", code=ExitCode.USAGE)
     except Exception as error:
         _trace()
         return _broken(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -97,15 +97,17 @@ def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
     if name in formats:
         pages.append(format_page(plugins.load(formats[name], f"format {name}"), screen))
     if not pages:
-        raise UsageError(f"nothing is called {name!r}", _closest(name, [*known, *names, *formats]))
+        sets = [preset_name.partition(":")[0] for preset_name in names]
+        hint = _closest(name, dict.fromkeys([*known, *sets, *names, *formats]))
+        raise UsageError(f"nothing is called {name!r}", hint)
     for number, page in enumerate(pages):
         if number:
             yield ""
         yield from page
 
 
-def _closest(name: str, names: list[str]) -> str:
+def _closest(name: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, names, n=3)
+    close = get_close_matches(name, list(names), n=3)
     return f"did you mean {' or '.join(close)}?" if close else "loopaudit explain lists all names"

@@ -163,7 +163,7 @@ _PLACE = _object(
     {
         "run": _TEXT,
         "step": _COUNT,
-        "call": _maybe(_COUNT, "Position within the step."),
+        "call": _maybe(_COUNT, "Index within the run."),
         "path": _TEXT,
         "line": _LINE,
         "at": _maybe(_TIME),

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-# Controls (C0, DEL, C1), lone surrogates and everything that shows nothing or reorders what is
-# shown: Unicode's Default_Ignorable_Code_Point plus line and paragraph separators. U+FE0F stays:
-# it only makes an emoji coloured.
+# Controls (C0, DEL, C1) and everything that shows nothing or reorders what is shown: Unicode's
+# Default_Ignorable_Code_Point plus line and paragraph separators. U+FE0F stays: it only makes an
+# emoji coloured.
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 # `##[group]` and `##vso[…]` are commands to CI runners wherever they stand in a line
 _RUNNER = re.compile(r"##(?=\w*\[)")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -26,8 +27,6 @@ REPLACEMENT = "\ufffd"
 def _escape(match: re.Match[str]) -> str:
     char = match.group()
     code = ord(char)
-    if 0xD800 <= code <= 0xDFFF:
-        return REPLACEMENT
     if char in _NAMED:
         return _NAMED[char]
     return (
@@ -41,12 +40,18 @@ def _escape(match: re.Match[str]) -> str:
 
 def inert(text: str) -> str:
     """One line that a terminal shows as it stands: what would act or hide is written out."""
-    return _RUNNER.sub("# #", _UNSAFE.sub(_escape, text))
+    return _RUNNER.sub("# #", _UNSAFE.sub(_escape, valid(text)))
 
 
 def valid(text: str) -> str:
-    """Text that encodes as UTF-8: lone surrogates become U+FFFD, nothing else changes."""
-    return _SURROGATE.sub(REPLACEMENT, text)
+    """Text that encodes as UTF-8: lone surrogates become U+FFFD, nothing else changes.
+
+    Surrogates that stand for undecoded bytes (a file name under LANG=C) are read as UTF-8 first.
+    """
+    if _SURROGATE.search(text) is None:
+        return text
+    escaped = _NO_BYTE.sub(REPLACEMENT, text)
+    return escaped.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def json_inert(document: str) -> str:
@@ -55,7 +60,7 @@ def json_inert(document: str) -> str:
     They can stand only inside strings, where the escape means the same. Line feeds of the document
     itself stay; raw C0 controls do not occur in valid JSON.
     """
-    return _UNSAFE.sub(_json_escape, document)
+    return _UNSAFE.sub(_json_escape, valid(document))
 
 
 def _json_escape(match: re.Match[str]) -> str:
@@ -63,8 +68,6 @@ def _json_escape(match: re.Match[str]) -> str:
     code = ord(char)
     if code < 0x20:
         return char
-    if 0xD800 <= code <= 0xDFFF:
-        return REPLACEMENT
     if code < 0x10000:
         return f"\\u{code:04x}"
     code -= 0x10000

@@ -37,7 +37,7 @@ def test_json_has_the_frozen_shape_and_the_same_facts(log: Path) -> None:
     assert finding["onset"] == {
         "run": finding["run"],
         "step": 2,
-        "call": 0,
+        "call": 2,  # of the run
         "path": "loop.jsonl",
         "line": 6,
         "at": "2026-05-01T13:32:11Z",

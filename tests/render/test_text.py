@@ -53,6 +53,13 @@ def test_what_acts_or_hides_is_written_out(hostile: str, shown: str) -> None:
     assert inert(hostile) == shown
 
 
+def test_a_file_name_under_a_bare_locale_is_read_as_utf8() -> None:
+    name = "北京\u202e.jsonl".encode().decode("ascii", "surrogateescape")
+    assert inert(name) == "北京\\u202e.jsonl"
+    assert json.loads(json_inert(json.dumps(name, ensure_ascii=False))) == "北京\u202e.jsonl"
+    assert inert("\udce9t\udc00") == "\ufffdt\ufffd"
+
+
 @given(any_text)
 def test_inert_text_is_one_encodable_line_without_controls(text: str) -> None:
     shown = inert(text)
