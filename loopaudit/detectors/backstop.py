@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, ClassVar
 
 from loopaudit.detectors.base import NONE, Detector
@@ -72,38 +73,43 @@ class ResultDigests(Detector):
 class ResultMeanings(Detector):
     """`similar_result`: results in a row that mean the same as one of the `look_back` before.
 
-    A result of which neither vector nor text was kept tells nothing: it is skipped and counted in
-    `undecided`.
+    Their text vectors have a cosine above `similarity`, and neither numbers nor outcome differ (see
+    `similarity.same`): progress from 10 % to 20 % is no repeat. A result of which neither vector nor
+    text was kept tells nothing: it is skipped and counted in `undecided`.
     """
 
     signals = (SIMILAR,)
     needs = frozenset({"results"})
     wants_vectors: ClassVar[bool] = True  # asks the reader of logs for `Call.vector`
 
-    def __init__(self, look_back: int = 10, similarity: float = 0.92) -> None:
+    def __init__(
+        self, look_back: int = 10, similarity: float = 0.92, embedder: str = "lexical"
+    ) -> None:
         self._recent: deque[tuple[int, Any]] = deque(maxlen=look_back)
         self._row = _Row()
         self._similarity = similarity
+        self._embedder = embedder
         self.undecided = 0
-        # imported here: it loads numpy, which no other detector needs
-        from loopaudit.similarity import cosine, vector
-
-        self._cosine, self._vector = cosine, vector
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
         if call.result is None:
             return NONE
-        vector = call.vector
-        if vector is None:
+        from loopaudit.similarity import same, vector
+
+        own = call.vector
+        if own is None:
             if call.text is None:
                 self.undecided += 1
                 return NONE
-            vector = self._vector(call.text)
+            own = vector(call.text, self._embedder)
+        elif own.embedder != self._embedder:
+            own = copy(own)
+            own.embedder = self._embedder
         repeat = any(
-            digest == call.result or self._cosine(vector, other) > self._similarity
+            digest == call.result or same(own, other, self._similarity)
             for digest, other in reversed(self._recent)
         )
-        self._recent.append((call.result, vector))
+        self._recent.append((call.result, own))
         return self._row.add(SIMILAR, call, repeat)
 
 

@@ -75,6 +75,7 @@ def _rule(table: Mapping[str, Any], detectors: Mapping[str, Any], where: Where) 
         thresholds=_thresholds(table, unit, where),
         poll=None if poll is None else _thresholds(poll, unit, where.at("poll")),
         over=table.get("over", False),
+        once=table.get("once", False),
         before_step=table.get("when") == "before_step",
         unit=unit,
         reason=table.get("reason", table["signal"]),

@@ -25,7 +25,7 @@ _TEXTS = ("name", "description", "product", "version", "date", "extends")
 _TABLES = ("detector", "limits", "retry", "task_types")
 _TOP = (*_TEXTS, *_TABLES, "policy", "variants", "rule")
 _WORDS = ("signal", "detector", "reason")
-_RULE = (*_WORDS, "options", "poll", "over", "when", "unit", "env", *THRESHOLDS)
+_RULE = (*_WORDS, "options", "poll", "over", "once", "when", "unit", "env", *THRESHOLDS)
 _VARIANT = ("options", "poll", *THRESHOLDS)
 _DETECTOR = ("class", "options")
 
@@ -97,7 +97,7 @@ def _check_rule(rule: Any, where: Where, variants: Collection[str]) -> None:
         at = where.at(key)
         if key in _WORDS:
             _is(value, str, "a text", at)
-        elif key == "over":
+        elif key in ("over", "once"):
             _is(value, bool, "true or false", at)
         elif key == "when":
             if value != "before_step":

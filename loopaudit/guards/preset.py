@@ -39,6 +39,7 @@ class PresetRule:
     thresholds: Thresholds = Thresholds()
     poll: Thresholds | None = None  # instead of `thresholds`, for readings of known waits
     over: bool = False  # the count must exceed the threshold; else reach it
+    once: bool = False  # each action once per chain, not at every reading that holds
     before_step: bool = False  # judged before the next step, not at the reading
     unit: str = "times"  # or "steps", "tokens", "seconds", "usd"
     reason: str = ""

@@ -6,7 +6,7 @@ A set is one TOML file (`presets/NAME.toml`) or one table of the user's settings
     [detector.NAME]  class = "module:attribute", options = {…}, VARIANT = {options of that variant}
     [[rule]]         signal, detector (a NAME from above or "module:attribute"), options, thresholds
                      (report, warn, … stop), VARIANT = {thresholds}, poll = {thresholds},
-                     over, when = "before_step", env = {threshold = "VARIABLE"}, unit, reason
+                     over, once, when = "before_step", env = {threshold = "VARIABLE"}, unit, reason
     [limits]         base_steps = 12, VARIANT = {…}, env = {…}
     [retry]          numbers of `retry.RetryPolicy`
     [task_types.T]   SIGNAL = {thresholds, or VARIANT = {thresholds}}, LIMIT = number

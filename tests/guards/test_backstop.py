@@ -11,7 +11,7 @@ from scripts import COMPACTION, C, rows, run_of, session_of, trips_of
 from loopaudit.detectors.backstop import ResultDigests, ResultMeanings, ToolErrors
 from loopaudit.detectors.base import Detector
 from loopaudit.findings import Trip
-from loopaudit.model import CallStatus, ErrorClass
+from loopaudit.model import Boundary, BoundaryKind, CallStatus, ErrorClass, Run
 from loopaudit.replay.replay import replay_run
 
 UNKNOWN = ErrorClass.UNKNOWN
@@ -25,11 +25,7 @@ def backstop(items: Iterable[Any], variant: str = "demo", **options: Any) -> lis
 
 def working(n: int) -> list[list[C]]:
     """`n` steps that each bring something new."""
-    texts = ["alpha", "harbour", "quinine", "zephyr", "molasses", "tundra", "oboe", "viaduct"]
-    return [
-        [C("read", {"n": i}, f"{texts[i % 8]} {texts[i // 8 % 8]} {'xyz'[i % 3] * (i + 3)}")]
-        for i in range(n)
-    ]
+    return [[C("read", {"n": i}, f"page {i} of the report")] for i in range(n)]
 
 
 def counts(detector: Detector, calls: Iterable[C], signal: str) -> list[float]:
@@ -64,8 +60,7 @@ def test_steps(task: str | None, variant: str, message: int, limit: int) -> None
     items = working(limit + 2)
     assert rows(backstop(items, variant, task_type=task)) == [
         (message, None, "converge", "steps", message),
-        (limit, None, "stop", "steps", limit),
-        (limit + 1, None, "stop", "steps", limit + 1),
+        (limit, None, "stop", "steps", limit),  # told once
     ]
     assert rows(backstop(items[:limit], variant, task_type=task)) == [
         (message, None, "converge", "steps", message)
@@ -130,6 +125,24 @@ def test_meaning_catches_the_same_content_in_other_words_and_lets_new_content_pa
     assert counts(ResultMeanings(), calls, "similar_result") == [0, 1, 2]
     other = ["Flights to Oslo leave at noon.", "def parse(x): return int(x)", "2 failed, 3 passed"]
     assert counts(ResultMeanings(), [C("t", {}, t) for t in other], "similar_result") == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"processing, {p} % done" for p in range(10, 80, 10)],
+        ["3 failed, 9 passed", "2 failed, 10 passed", "1 failed, 11 passed", "12 passed"],
+        ["处理中，已完成 10%", "处理中，已完成 20%", "处理中，已完成 30%", "处理中，已完成 40%"],
+    ],
+)
+def test_progress_in_numbers_is_no_repeat(texts: list[str]) -> None:
+    calls = [C("t", {"n": i}, text) for i, text in enumerate(texts)]
+    assert counts(ResultMeanings(), calls, "similar_result") == [0] * len(texts)
+
+
+def test_equal_answers_in_chinese_spin_in_both_channels() -> None:
+    same = [[C("status", {"n": i}, "处理中，请稍候")] for i in range(5)]
+    assert {t.detector for t in backstop(same)} == {"same_result", "similar_result"}
 
 
 def test_without_text_the_meaning_is_undecidable() -> None:
@@ -201,6 +214,53 @@ def test_what_withdraws_nothing(call: C) -> None:
     assert counts(ToolErrors(), [call] * 3, "transient_retries") == [0, 0, 0]
 
 
+# -- times
+
+
+def timed(seconds: float, tool: str = "build", between: float = 1.0, n: int = 3) -> Run:
+    """`n` steps of one call that takes `seconds`, the model deciding for `between` seconds."""
+    run = run_of([BoundaryKind.USER, *[[C(tool, {"n": i}, f"part {i}")] for i in range(n)]])
+    now = run.steps[0].before[0].at = 1000.0
+    for step in run.steps:
+        step.at = step.calls[0].started = now + between
+        step.ended = step.calls[0].ended = now = step.at + seconds
+    return run
+
+
+def times(run: Run, variant: str = "demo") -> list[tuple[Any, ...]]:
+    return rows(trips_of(run, f"backstop:{variant}", missing=frozenset({"usage"})))
+
+
+def test_wall_time_stops_what_few_slow_calls_use_up() -> None:
+    # 3 x (29 + 11) s is exactly the limit
+    assert times(timed(29, between=11)) == []
+    assert times(timed(29, between=11.5)) == [(2, None, "stop", "wall_time", 121.5)]
+    assert times(timed(29, between=11, n=6)) == [(3, None, "stop", "wall_time", 160)]
+    assert times(timed(29, between=11, n=6), "production") == []
+
+
+def test_time_outs_of_calls_and_decisions() -> None:
+    assert times(timed(30, n=1)) == []
+    assert times(timed(30.5, n=1)) == [(0, 0, "warn", "computation_duration", 30.5)]
+    assert times(timed(30.5, "deploy", n=1)) == [(0, 0, "warn", "computation_duration", 30.5)]
+    assert times(timed(10, "read_file", n=1)) == []
+    assert times(timed(10.5, "read_file", n=1)) == [(0, 0, "warn", "query_duration", 10.5)]
+    assert times(timed(1, between=30, n=1)) == []
+    assert times(timed(1, between=30.5, n=1)) == [(0, None, "warn", "decision_time", 30.5)]
+    assert times(timed(1, between=100, n=1), "production") == []
+    assert times(timed(1, between=121, n=1), "production") == [
+        (0, None, "warn", "decision_time", 121)
+    ]
+
+
+def test_a_user_message_starts_the_clock_and_the_steps_again() -> None:
+    run = timed(29, between=11, n=6)
+    run.steps[3].before = [Boundary(BoundaryKind.USER, 1, "p", at=run.steps[2].ended)]
+    assert times(run) == []
+    items = [s for _ in range(3) for s in (BoundaryKind.USER, *working(10))]
+    assert [t for t in backstop(items) if t.detector == "steps"] == []
+
+
 # -- silence
 
 SILENT: dict[str, list[Any]] = {
@@ -208,7 +268,7 @@ SILENT: dict[str, list[Any]] = {
     "text": [[]] * 10,
     "ten new results": working(10),
     "four equal results": [[C("t", {"n": i}, "done")] for i in range(4)],
-    "two retries, then success": [[PASSING], [PASSING], [PASSING], [OK]],
+    "the second retry works": [[PASSING], [PASSING], [OK]],
     "an error nobody knows": [[error(UNKNOWN, n=i)] for i in range(3)],
 }
 

@@ -182,6 +182,7 @@ BROKEN: list[tuple[Any, str]] = [
     ({"rule": [rule(when="later")]}, "when"),
     ({"rule": [rule(unit="miles")]}, "unit"),
     ({"rule": [rule(over="yes")]}, "over"),
+    ({"rule": [rule(once=1)]}, "once"),
     ({"rule": [{"stop": 3}]}, "signal"),
     ({"rule": [{"signal": "generic_repeat", "stop": 3}]}, "detector"),
     ({"rule": [{"signal": "generic_repeat", "detector": "window", "stop": 3}]}, "window"),
