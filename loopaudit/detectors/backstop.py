@@ -74,8 +74,8 @@ class ResultMeanings(Detector):
     """`similar_result`: results in a row that mean the same as one of the `look_back` before.
 
     Their text vectors have a cosine above `similarity`, and neither numbers nor outcome differ (see
-    `similarity.same`): progress from 10 % to 20 % is no repeat. A result of which neither vector nor
-    text was kept tells nothing: it is skipped and counted in `undecided`.
+    `similarity.same`): progress from 10 % to 20 % is no repeat. A result of which neither vector
+    nor text was kept tells nothing: it is skipped and counted in `undecided`.
     """
 
     signals = (SIMILAR,)
