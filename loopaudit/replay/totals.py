@@ -34,6 +34,7 @@ class Ledger:
     unpriced: dict[str, int] = field(default_factory=dict)  # model -> tokens
     absent: int = 0  # responses without usage
     lower: int = 0
+    halves: int = 0  # responses that tell only their input or only their output
     estimated: int = 0
     caveats: dict[str, int] = field(default_factory=dict)  # why money may be off -> responses
     no_model: int = 0  # tokens of responses that name no model
@@ -134,6 +135,8 @@ def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
             ledger.lower += 1
         elif mark == _ESTIMATED:
             ledger.estimated += 1
+        elif table.buckets[_OUTPUT][i] == UNKNOWN or table.buckets[0][i] == UNKNOWN:
+            ledger.halves += 1
         tokens = table.total[i]
         if priced.cost[i] == UNKNOWN and tokens > 0:
             if model is None:
@@ -194,6 +197,8 @@ def conclude(totals: Totals, ledger: Ledger, lost: list[str]) -> None:
         reasons.append(
             f"{_count(ledger.lower, 'response')} whose output was written before it ended"
         )
+    if ledger.halves:
+        reasons.append(f"{_count(ledger.halves, 'response')} that tell only input or only output")
     if ledger.unpriced:
         totals.unpriced_models = sorted(ledger.unpriced)
         totals.unpriced_tokens = sum(ledger.unpriced.values())
@@ -208,7 +213,7 @@ def conclude(totals: Totals, ledger: Ledger, lost: list[str]) -> None:
     totals.reasons = reasons
     if lost:
         totals.completeness = Completeness.PARTIAL
-    elif ledger.absent or ledger.lower or ledger.unpriced or ledger.no_model:
+    elif ledger.absent or ledger.lower or ledger.halves or ledger.unpriced or ledger.no_model:
         totals.completeness = Completeness.LOWER_BOUND
     elif ledger.estimated or ledger.caveats:
         totals.completeness = Completeness.ESTIMATED
