@@ -221,7 +221,9 @@ def _add(chain: int, kind: str, value: int) -> int:
 def telling(call: CallPiece) -> bool:
     """Whether a call id is random enough to be met nowhere else: not `call_0`, `name:3`, …"""
     key = call.id
-    return key is not None and len(key) >= 16 and len(set(key)) >= 10 and call.tool not in key
+    if key is None or len(key) < 16 or len(set(key)) < 10 or key.startswith("functions."):
+        return False
+    return len(call.tool) < 4 or call.tool not in key
 
 
 __all__ = ["Conversation", "Conversations", "Match", "running", "telling"]

@@ -139,7 +139,11 @@ def family_of(call: Exchange) -> _Family | None:
         return ANTHROPIC if isinstance(request.get("messages"), list) else None
     if path.endswith("/completions"):
         return CHAT
-    return _by_shape(request, call.body)
+    found = _by_shape(request, call.body)
+    failed = isinstance(call.body, dict) and "error" in call.body
+    if found is None and call.url is None and failed:
+        return CHAT  # a failure tells no family, and needs none
+    return found
 
 
 def _by_shape(request: Json, body: Any) -> _Family | None:

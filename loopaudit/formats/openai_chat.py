@@ -33,7 +33,6 @@ from loopaudit.formats.usages import openai_usage
 from loopaudit.model import (
     BoundaryPiece,
     CallPiece,
-    CallStatus,
     Piece,
     ResponsePiece,
     ResultPiece,
