@@ -201,6 +201,8 @@ class RunPiece:
     outcome: str | None = None
     outcome_source: str | None = None
     project: str | None = None  # working folder
+    user: str | None = None  # who it ran for
+    host: str | None = None  # machine it ran on
     version: str | None = None  # of the agent program
     model: str | None = None
     prompt: str | None = None
@@ -248,6 +250,7 @@ class Call:
     key: int
     line: int
     args: str | None = None  # bounded excerpt of the canonical arguments
+    args_size: int = 0  # characters of the whole, 0 where there are none
     status: CallStatus = CallStatus.UNANSWERED
     error: ErrorClass | None = None
     retryable: bool | None = None  # would the same call be likely to work later? None: no failure
@@ -353,6 +356,8 @@ class Run:
     outcome: str | None = None
     outcome_source: str | None = None
     project: str | None = None
+    user: str | None = None
+    host: str | None = None
     version: str | None = None
     prompt: str | None = None  # bounded excerpt of the first user message
     forked_from: str | None = None

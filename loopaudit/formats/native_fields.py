@@ -58,6 +58,8 @@ PLAIN: dict[type, dict[str, Cleaner]] = {
         "outcome": name,
         "outcome_source": name,
         "project": name,
+        "user": name,
+        "host": name,
         "version": name,
         "model": name,
         "prompt": words,

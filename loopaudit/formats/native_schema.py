@@ -46,6 +46,8 @@ _MEANING = {
     "outcome": "label of the run, as passed or failed",
     "outcome_source": "who gave that label",
     "project": "working folder",
+    "user": "who it ran for",
+    "host": "machine it ran on",
     "version": "version of the agent program",
     "continues": "id of an earlier response that this one continues",
     "thinking_chars": "characters of hidden reasoning",

@@ -163,6 +163,8 @@ def pieces_of(run: Run) -> Iterator[Piece]:
         outcome=run.outcome,
         outcome_source=run.outcome_source,
         project=run.project,
+        user=run.user,
+        host=run.host,
         version=run.version,
         prompt=run.prompt,
         forked_from=run.forked_from,

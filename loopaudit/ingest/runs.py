@@ -65,6 +65,8 @@ _RUN_FIELDS = (
     "outcome",
     "outcome_source",
     "project",
+    "user",
+    "host",
     "version",
     "prompt",
     "forked_from",
@@ -330,6 +332,7 @@ class RunAssembler:
         effect = self.tools.classify(call.tool, args)
         call.key = key
         call.args = arguments[: self.keep.args].decode("utf-8", "replace")
+        call.args_size = 0 if args is None else _characters(arguments)
         call.mutates, call.polls = effect.mutates, effect.polls
         call.spawns, call.target = effect.spawns, effect.target
         builder.keys.setdefault(key, call)
@@ -419,6 +422,11 @@ class RunAssembler:
             evicted = builder.held.pop(oldest)
             builder.held_bytes -= getsizeof(evicted)
             builder.keys[oldest].masked = mask_digest(evicted, self.mask)
+
+
+def _characters(text: bytes) -> int:
+    """Characters of UTF-8 text."""
+    return len(text) if text.isascii() else len(text.decode("utf-8", "replace"))
 
 
 def _larger(a: Usage, b: Usage) -> Usage:

@@ -24,7 +24,7 @@ from loopaudit.ingest.results import Keep
 from loopaudit.ingest.salvage import CUT_TAIL
 from loopaudit.ingest.sources import Source, discover
 from loopaudit.masks import from_settings
-from loopaudit.model import Run
+from loopaudit.model import Run, Skip
 from loopaudit.money import PriceBook, usd
 from loopaudit.replay.merge import drop_copies, joint_jobs, mark_inherited
 from loopaudit.replay.pool import run_jobs
@@ -36,6 +36,7 @@ from loopaudit.replay.totals import (
     add_tokens,
     charge,
     conclude,
+    estimate_outputs,
     note_gaps,
     price,
     recorded_usd,
@@ -66,6 +67,7 @@ class AuditOptions:
     settings: Settings | None = None
     progress: Callable[[int, int], None] | None = None  # bytes done, bytes in all
     excerpts: bool = False
+    estimate: bool = False  # outputs written before the stream ended become estimates
     now: float | None = None  # for "still running"; None: the clock
 
 
@@ -212,6 +214,8 @@ def _price_all(
     money = 0
     priced_any = False
     for found in runs:
+        if options.estimate:
+            estimate_outputs(found)
         priced = price(found, book, window)
         if windowed and not priced.own:
             continue
@@ -241,9 +245,14 @@ def _price_all(
     return audited
 
 
+def lost_records(report: Report) -> list[Skip]:
+    """Records that were meant to be counted and could not be read."""
+    return [s for s in report.skips if s.line is not None and s.reason not in _HARMLESS]
+
+
 def _losses(report: Report) -> list[str]:
     """What was meant to be read and could not be, in words."""
-    lines = [s for s in report.skips if s.line is not None and s.reason not in _HARMLESS]
+    lines = lost_records(report)
     files = [s for s in report.skips if s.line is None and not s.reason.startswith(_HARMLESS)]
     reasons = []
     if lines:

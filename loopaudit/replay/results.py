@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 from loopaudit.findings import Failure, Finding, InputSummary, NotLoop, Trip
 from loopaudit.keys import digest
-from loopaudit.model import CallStatus, Run, Skip, Step, StepKind, Usage, UsageMark
+from loopaudit.model import (
+    BoundaryKind,
+    CallStatus,
+    Run,
+    Skip,
+    Step,
+    StepKind,
+    Usage,
+    UsageMark,
+)
 
 UNKNOWN = -1  # in integer columns: the log does not say
 MARKS = tuple(UsageMark)
@@ -43,6 +52,13 @@ class StepColumns:
     services: list[str | None]
     notes: list[str | None]
     cost: array[int]  # recorded, picodollars
+    request: array[int]  # user messages of the run up to here
+    memory: array[int]  # compactions of the run before this response
+    said: array[int]  # characters of visible text and of arguments of calls
+    heard: array[int]  # characters of the results of its calls
+    tool: array[int]  # index into `tools`; one entry a call, those of a step side by side
+    tools: list[str | None]
+    spawned: dict[str, int] = field(default_factory=dict)  # id of a call that starts a run -> step
     paths: dict[int, str] = field(default_factory=dict)  # where it is not the run's path
 
     def __len__(self) -> int:
@@ -117,30 +133,38 @@ def columns(run: Run) -> tuple[StepColumns, int]:
     """The steps of `run` as columns, and the digest of its content."""
     size = len(run.steps)
     buckets = tuple(array("q", [UNKNOWN]) * size for _ in BUCKETS)
-    models, services, notes = _Names(), _Names(), _Names()
+    models, services, notes, tools = _Names(), _Names(), _Names(), _Names()
+    width = array("l").itemsize
     table = StepColumns(
         ids=array("Q", bytes(8 * size)),
         at=array("d", bytes(8 * size)),
         line=array("q", bytes(8 * size)),
-        calls=array("l", bytes(array("l").itemsize * size)),
-        failed=array("l", bytes(array("l").itemsize * size)),
+        calls=array("l", bytes(width * size)),
+        failed=array("l", bytes(width * size)),
         compaction=bytearray(size),
         buckets=buckets,
         total=array("q", [UNKNOWN]) * size,
         marks=bytearray(size),
-        model=array("l", bytes(array("l").itemsize * size)),
-        service=array("l", bytes(array("l").itemsize * size)),
-        note=array("l", bytes(array("l").itemsize * size)),
+        model=array("l", bytes(width * size)),
+        service=array("l", bytes(width * size)),
+        note=array("l", bytes(width * size)),
         models=models.values,
         services=services.values,
         notes=notes.values,
         cost=array("q", [UNKNOWN]) * size,
+        request=array("l", bytes(width * size)),
+        memory=array("l", bytes(width * size)),
+        said=array("q", bytes(8 * size)),
+        heard=array("q", bytes(8 * size)),
+        tool=array("l"),
+        tools=tools.values,
     )
     named = list(zip(BUCKETS, buckets, strict=True))
     billed = BUCKETS.index("reasoning")  # the buckets before it add up to the total
     absent, nan = MARKS.index(UsageMark.ABSENT), float("nan")
     # a log with ids of its own is known by them; only others need to be compared as a whole
     parts: list[str] | None = [] if run.session is None else None
+    requests = compactions = 0
     for i, step in enumerate(run.steps):
         at, usage = step.at, step.usage
         table.ids[i] = _identity(step)
@@ -169,8 +193,21 @@ def columns(run: Run) -> tuple[StepColumns, int]:
                 table.total[i] = total
         if step.cost is not None:
             table.cost[i] = int(step.cost.scaleb(12))
+        for boundary in step.before:
+            requests += boundary.kind is BoundaryKind.USER
+            compactions += boundary.kind is BoundaryKind.COMPACTION
+        table.request[i], table.memory[i] = requests, compactions
+        compactions += step.kind is StepKind.COMPACTION
+        said, heard = step.text_size, 0
         for call in step.calls:
             table.failed[i] += call.status is CallStatus.ERROR
+            table.tool.append(tools(call.tool))
+            said += call.args_size
+            if call.size is not None:
+                heard += call.size
+            if call.spawns and call.id is not None:
+                table.spawned[call.id] = i
+        table.said[i], table.heard[i] = said, heard
         if parts is not None:
             parts.append(f"{step.id}|{at}|{step.text_key}")
             parts += [f"{call.id}|{call.key}|{call.result}" for call in step.calls]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
+from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
 from loopaudit.model import UsageMark
 from loopaudit.money import PriceBook, is_model, usd
 from loopaudit.replay.results import BUCKETS, MARKS, UNKNOWN, RunResult
@@ -17,6 +18,9 @@ _ESTIMATED = MARKS.index(UsageMark.ESTIMATED)
 _READ, _OUTPUT, _REASONING = (BUCKETS.index(n) for n in ("cache_read", "output", "reasoning"))
 _WRITES = tuple(BUCKETS.index(n) for n in BUCKETS if n.startswith("cache_write"))
 
+#: said of usage in which an estimate stands for a placeholder
+ESTIMATED_OUTPUT = "output from its visible characters, four a token"
+
 
 @dataclass(slots=True)
 class Priced:
@@ -24,7 +28,7 @@ class Priced:
 
     cost: list[int]
     own: list[int]  # steps that count here: not inherited, within the time window
-    caveats: list[str]  # one for each step whose price rests on something the log does not tell
+    caveats: list[tuple[int, str]]  # (step, what its price rests on that the log does not tell)
 
 
 @dataclass(slots=True)
@@ -35,9 +39,41 @@ class Ledger:
     absent: int = 0  # responses without usage
     lower: int = 0
     halves: int = 0  # responses that tell only their input or only their output
-    estimated: int = 0
+    estimated: dict[str, int] = field(default_factory=dict)  # how, where it was done here
     caveats: dict[str, int] = field(default_factory=dict)  # why money may be off -> responses
     no_model: int = 0  # tokens of responses that name no model
+
+
+def estimated_tokens(characters: int) -> int:
+    """Tokens of a text by its length, at four characters each."""
+    return -(-characters // 4)
+
+
+def estimate_outputs(found: RunResult) -> None:
+    """Replace outputs that were written before the stream ended by what can be seen of them.
+
+    The estimate is the larger of the recorded number and a quarter of the visible characters (text
+    and arguments of calls). Hidden reasoning is not in it.
+    """
+    table = found.columns
+    column = table.buckets[_OUTPUT]
+    for i in range(len(table)):
+        if table.marks[i] == _LOWER and 0 <= column[i] <= PLACEHOLDER_OUTPUT:
+            more = max(0, estimated_tokens(table.said[i]) - column[i])
+            column[i] += more
+            table.total[i] += more
+            table.marks[i] = _ESTIMATED
+            note = table.notes[table.note[i]]
+            table.note[i] = _note(
+                found, f"{note}; {ESTIMATED_OUTPUT}" if note else ESTIMATED_OUTPUT
+            )
+
+
+def _note(found: RunResult, note: str) -> int:
+    notes = found.columns.notes
+    if note not in notes:
+        notes.append(note)
+    return notes.index(note)
 
 
 def price(found: RunResult, book: PriceBook, window: tuple[float | None, float | None]) -> Priced:
@@ -46,7 +82,7 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
     since, until = window
     cost = [UNKNOWN] * len(table)
     own = []
-    caveats: list[str] = []
+    caveats: list[tuple[int, str]] = []
     for i in range(len(table)):
         at = table.at[i]
         if i not in found.inherited and _inside(at, since, until):
@@ -63,7 +99,7 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
             if amount is not None:
                 cost[i] = amount
                 if usage.cache_write_unsplit or usage.web_searches:
-                    caveats += rates.caveats(usage)
+                    caveats += [(i, what) for what in rates.caveats(usage)]
     return Priced(cost, own, caveats)
 
 
@@ -122,8 +158,10 @@ def recorded_usd(found: RunResult, steps: Iterable[int]) -> Decimal | None:
 def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
     """Count what the figures of a run leave out or only bound."""
     table = found.columns
-    for caveat in priced.caveats:
-        ledger.caveats[caveat] = ledger.caveats.get(caveat, 0) + 1
+    own = set(priced.own)
+    for step, caveat in priced.caveats:
+        if step in own:
+            ledger.caveats[caveat] = ledger.caveats.get(caveat, 0) + 1
     for i in priced.own:
         mark = table.marks[i]
         model = table.models[table.model[i]]
@@ -134,7 +172,9 @@ def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
         if mark == _LOWER:
             ledger.lower += 1
         elif mark == _ESTIMATED:
-            ledger.estimated += 1
+            note = table.notes[table.note[i]] or ""
+            how = ESTIMATED_OUTPUT if note.endswith(ESTIMATED_OUTPUT) else ""
+            ledger.estimated[how] = ledger.estimated.get(how, 0) + 1
         elif table.buckets[_OUTPUT][i] == UNKNOWN or table.buckets[0][i] == UNKNOWN:
             ledger.halves += 1
         tokens = table.total[i]
@@ -207,8 +247,10 @@ def conclude(totals: Totals, ledger: Ledger, lost: list[str]) -> None:
     if ledger.no_model:
         totals.unpriced_tokens += ledger.no_model
         reasons.append(f"{ledger.no_model:,} tokens name no model and are not priced")
-    if ledger.estimated:
-        reasons.append(f"{_count(ledger.estimated, 'response')} with estimated usage")
+    for how, number in sorted(ledger.estimated.items()):
+        reasons.append(
+            f"{_count(number, 'response')} with estimated usage" + (f": {how}" if how else "")
+        )
     reasons += [f"{_count(n, 'response')}: {what}" for what, n in sorted(ledger.caveats.items())]
     totals.reasons = reasons
     if lost:
