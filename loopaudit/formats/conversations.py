@@ -22,6 +22,10 @@ from loopaudit.model import (
     ResultPiece,
 )
 
+#: conversations and past histories kept in mind; beyond it the ones longest unheard of are dropped
+MAX_STANDING = 20_000
+MAX_PAST = 1_000_000
+
 
 @dataclass(slots=True, eq=False)
 class Conversation:
@@ -49,6 +53,7 @@ class Conversations:
         self._new_run = new_run
         #: digest -> conversations that stand there, each with the answer this choice would add
         self._heads: dict[int, list[tuple[Conversation, ResponsePiece | None]]] = {}
+        self._standing: dict[Conversation, None] = {}  # the one heard of last at the end
         self._past: dict[int, Conversation] = {}
         self._calls: dict[str, Conversation] = {}  # telling call id of a last response
         self._owners: dict[str, Conversation] = {}  # the log's own id
@@ -127,10 +132,8 @@ class Conversations:
         ends = [running([choice], match.chain)[-1] for choice in choices]
         self._stand(conversation, ends, [None, *choices[1:]])
         for end in ends:
-            self._past.setdefault(end, conversation)
-        for old in conversation.ids:
-            if self._calls.get(old) is conversation:
-                del self._calls[old]
+            self._remember(end, conversation)
+        self._forget_calls(conversation)
         conversation.ids = [c.id for p in choices for c in p.calls if c.id and telling(c)]
         for key in conversation.ids:
             self._calls[key] = conversation
@@ -173,7 +176,7 @@ class Conversations:
 
     def _go_on(self, match: Match, system: int) -> Match:
         match.conversation.system = system
-        self._past.setdefault(match.chain, match.conversation)
+        self._remember(match.chain, match.conversation)
         self._stand(match.conversation, [match.chain], [None])
         return match
 
@@ -183,17 +186,39 @@ class Conversations:
         heads: list[int],
         choices: Sequence[ResponsePiece | None],
     ) -> None:
+        self._leave(conversation)
+        self._standing[conversation] = None
+        if len(self._standing) > MAX_STANDING:
+            oldest = next(iter(self._standing))
+            self._leave(oldest)
+            self._forget_calls(oldest)
+            if oldest.own is not None:
+                self._owners.pop(oldest.own, None)
+        conversation.heads = list(dict.fromkeys(heads))
+        for head, choice in zip(heads, choices, strict=True):
+            standing = self._heads.setdefault(head, [])
+            if all(entry[0] is not conversation for entry in standing):
+                standing.append((conversation, choice))
+
+    def _leave(self, conversation: Conversation) -> None:
         for head in conversation.heads:
             left = [entry for entry in self._heads[head] if entry[0] is not conversation]
             if left:
                 self._heads[head] = left
             else:
                 del self._heads[head]
-        conversation.heads = list(dict.fromkeys(heads))
-        for head, choice in zip(heads, choices, strict=True):
-            standing = self._heads.setdefault(head, [])
-            if all(entry[0] is not conversation for entry in standing):
-                standing.append((conversation, choice))
+        conversation.heads = []
+        self._standing.pop(conversation, None)
+
+    def _remember(self, chain: int, conversation: Conversation) -> None:
+        self._past.setdefault(chain, conversation)
+        if len(self._past) > MAX_PAST:
+            del self._past[next(iter(self._past))]
+
+    def _forget_calls(self, conversation: Conversation) -> None:
+        for key in conversation.ids:
+            if self._calls.get(key) is conversation:
+                del self._calls[key]
 
 
 def running(pieces: Sequence[Piece], chain: int = 0) -> list[int]:
@@ -207,7 +232,8 @@ def running(pieces: Sequence[Piece], chain: int = 0) -> list[int]:
             for call in piece.calls:
                 chain = _add(chain, f"C{call.tool}", digest(canonical(call.args)))
         elif isinstance(piece, ResultPiece):
-            chain = _add(chain, "R", digest(canonical(piece.text)))
+            text = piece.text
+            chain = _add(chain, "R", digest(text if isinstance(text, str) else canonical(text)))
         elif isinstance(piece, BoundaryPiece):
             chain = _add(chain, "U", digest((piece.text or "").strip()))
         chains.append(chain)

@@ -43,6 +43,9 @@ from loopaudit.model import (
     UsageMark,
 )
 
+#: response ids kept in mind to follow `previous_response_id`
+MAX_CHAINED = 100_000
+
 CUT = "the stream was cut before its final usage"
 
 # -- the four families ----------------------------------------------------------------------------
@@ -249,7 +252,7 @@ class HttpReader(LogReader):
         if failure is not None:
             out.append(failure)
         out += answer[0]
-        self._remember(match, answer)
+        self._remember(match, answer, chains=family is RESPONSES)
         return self.emit(out, match.run, line)
 
     def _match(self, call: Exchange, family: _Family, before: list[Piece], body: Json) -> Match:
@@ -261,13 +264,15 @@ class HttpReader(LogReader):
         system = digest(family.system(call.request) or "")
         return self._talks.match(before, own=call.own, system=system, requests=True)
 
-    def _remember(self, match: Match, answer: Answer) -> None:
+    def _remember(self, match: Match, answer: Answer, *, chains: bool) -> None:
         choices = answer[1]
         if len(choices) > 1:
             self.ignored[OTHER_CHOICES] += len(choices) - 1
         self._talks.extend(match, choices)
-        if choices and choices[0].id is not None:
+        if chains and choices and choices[0].id is not None:
             self._responses[choices[0].id] = (match.conversation, match.conversation.heads[0])
+            if len(self._responses) > MAX_CHAINED:
+                del self._responses[next(iter(self._responses))]
 
     def _alone(
         self, before: list[Piece], answer: Answer, failure: AttemptPiece | None

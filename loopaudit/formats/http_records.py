@@ -53,7 +53,10 @@ class Exchange:
 
 _REQUESTS = ("request", "kwargs", "body", "request_body")
 _RESPONSES = ("response", "response_body")
-_STARTED = ("started_at", "start_time", "startTime", "timestamp", "time", "ts", "created_at")
+_STARTED = (
+    *("started_at", "start_time", "startTime", "timestamp", "time", "ts", "created_at"),
+    "recorded_at",
+)
 _ENDED = ("ended_at", "end_time", "endTime", "completed_at")
 _OWN = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId")
 _NESTED = ("url", "uri", "method", "headers", "status_code")
@@ -91,7 +94,7 @@ def exchange_of(record: Json) -> Exchange:
     _answer(found, record, given)
     found.at = _time(record, _STARTED)
     found.ended = _time(record, _ENDED)
-    found.cost = record.get("cost")
+    found.cost = record.get("cost", record.get("response_cost"))
     found.own = name(_first(record, _OWN))
     return found
 

@@ -178,7 +178,6 @@ class ChatReader(LogReader):
         match = self._conversations.match(pieces, own=own)
         for piece in match.new:
             piece.run = match.run
-        self._conversations.extend(match, [])
         out = self.emit(match.new)
         for index, choice in enumerate(rows(record.get("choices"))):
             if index == 0:

@@ -171,3 +171,20 @@ def test_telling_ids():
     for key in (None, "", "call_0", "functions.f:0", "0" * 30, "toolu_01"):
         assert not telling(CallPiece(key, "f", {}))
     assert not telling(CallPiece("functions.get_weather:0", "get_weather", {}))
+
+
+def test_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr("loopaudit.formats.conversations.MAX_STANDING", 10)
+    monkeypatch.setattr("loopaudit.formats.conversations.MAX_PAST", 30)
+    log = Log()
+    for number in range(100):
+        log.ask(
+            [user(str(number))], said(None, call(f"{LONG}{number}")), own=f"conversation {number}"
+        )
+    talks = log.talks
+    sizes = [len(x) for x in (talks._standing, talks._heads, talks._calls, talks._owners)]
+    assert sizes == [10] * 4
+    assert len(talks._past) == 30
+    last = said(None, call(f"{LONG}99"))
+    again = [user("99"), last, result(f"{LONG}99")]
+    assert log.ask(again, A2, own="conversation 99") == ("conversation 99", again[2:])

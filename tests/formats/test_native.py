@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import fields
 from decimal import Decimal
 
 import jsonschema
@@ -192,10 +193,10 @@ usages = st.builds(
 )
 calls = st.builds(CallPiece, id=names, tool=runs, args=json_values, at=times, line=st.none())
 LINE = st.just(1)
+run_fields = {f.name: names for f in fields(RunPiece) if f.name not in ("run", "line")}
+run_fields |= {"prompt": st.none() | texts, "at": times}
 pieces = st.one_of(
-    st.builds(
-        RunPiece, runs, LINE, *[names] * 9, prompt=st.none() | texts, forked_from=names, at=times
-    ),
+    st.builds(RunPiece, runs, LINE, **run_fields),
     st.builds(
         ResponsePiece,
         runs,
