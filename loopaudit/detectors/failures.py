@@ -19,13 +19,16 @@ RULES: tuple[Rule, ...] = (
         title="Step after step failed, with no success between",
         looks_for="Five steps or more in a row in which every call that ran failed.",
         not_counted=(
-            "A step with one success. Several failures in one response are one failing step. Calls "
-            "that were rejected, or not run because a sibling failed, are no failures; nor is a "
-            "search that says it found nothing. A user message starts again."
+            "A step with one success. A row that is one error for varied arguments and nothing "
+            "else: that is same-error. Several failures in one response are one failing step. "
+            "Calls that were rejected, or not run because a sibling failed, are no failures; nor "
+            "is a search that says it found nothing. A user message starts again."
         ),
         evidence=(
             "On a modern coding set (170 runs) three failing calls in a row killed no success and "
-            "caught 18 % of the failures; on an older set they killed 4 %."
+            "caught 18 % of the failures; on an older set they killed 4 %. On 15,132 other runs "
+            "with a known outcome (7 sets, each weighing the same) three stand in 1.0 % of the "
+            "successes and 21 % of the failures, five in 0.2 % and 17 %."
         ),
         remedy=(
             "Read the first of these errors, not the last. Make the tool's error say what would be "
@@ -48,7 +51,11 @@ RULES: tuple[Rule, ...] = (
             "of the tool, another error, or a user message starts again. Answers without hits are "
             "no errors."
         ),
-        evidence="gemini-cli PR#16954 proposes 5; equal calls are left to same-call-same-result.",
+        evidence=(
+            "gemini-cli PR#16954 proposes 5; finding the right arguments may take four tries "
+            "(cheasee-pi#644). On 15,132 runs with a known outcome five such failures stand in "
+            "0.02 % of the successes and 3 % of the failures."
+        ),
         remedy=(
             "The tool does not say what it needs: put the valid values or the missing precondition "
             "into its error message and its description, or withdraw it where it cannot work."
@@ -86,6 +93,21 @@ class _Errors:
         self.count = 1  # steps that tried something new and met the error
 
 
+class _Row:
+    """Failing steps in a row."""
+
+    __slots__ = ("count", "errors", "first", "keys", "passing", "pending", "varied")
+
+    def __init__(self, first: Call) -> None:
+        self.first = first
+        self.count = 0
+        self.passing = True  # all failures may pass by themselves
+        self.varied = True  # so far one error, and no call twice
+        self.errors: set[int | None] = set()
+        self.keys: set[int] = set()
+        self.pending: list[int] = []  # redundant calls not told yet
+
+
 class Failures(Detector):
     """Failing steps in a row, and varied calls of one tool with one error. O(1) a step."""
 
@@ -93,19 +115,17 @@ class Failures(Detector):
     needs = frozenset({"results"})
 
     def __init__(self) -> None:
-        self._row = 0  # failing steps in a row
-        self._first: Call | None = None  # where the row began
-        self._passing = True  # all failures of the row may pass by themselves
+        self._row: _Row | None = None
         self._errors: dict[str, _Errors] = {}  # by tool
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         if boundary.kind is BoundaryKind.USER:
-            self._row = 0
+            self._row = None
             self._errors.clear()
         return NONE
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
-        failed = None
+        failed: list[Call] = []
         worked = False
         for call in step.calls:
             status = call.status
@@ -114,69 +134,76 @@ class Failures(Detector):
                 if self._errors:
                     self._errors.pop(call.tool, None)
             elif status is CallStatus.ERROR and not _found_nothing(call):
-                failed = call
-        if failed is None:
-            if worked:
-                self._row = 0
-            return NONE
-        readings = []
+                failed.append(call)
         if worked:
-            self._row = 0
-        elif (row := self._failing(step, failed)) is not None:
-            readings.append(row)
-        for call in step.calls:
-            if call.failed and not _found_nothing(call) and (same := self._same(call)) is not None:
-                readings.append(same)
+            self._row = None
+        if not failed:
+            return NONE
+        errors = [_error(call) for call in failed]
+        readings = [] if worked else self._failing(step, failed, errors)
+        for call, error in zip(failed, errors, strict=True):
+            readings += self._same(call, error)
         return readings
 
-    def _failing(self, step: Step, failed: Call) -> Reading | None:
-        passing = all(call.retryable for call in step.calls if call.failed)
-        self._row += 1
-        if self._row == 1:
-            self._first, self._passing = failed, passing
-            return None
-        self._passing = self._passing and passing
-        first = self._first
-        assert first is not None
-        return Reading(
-            signal=FAILING,
-            count=self._row,
-            step=step.index,
-            call=failed.index,
-            group=(FAILING, first.step),
-            first_step=first.step,
-            first_call=first.index,
-            redundant=tuple(call.index for call in step.calls),
-            retryable=self._passing,
-        )
+    def _failing(self, step: Step, failed: list[Call], errors: list[int | None]) -> list[Reading]:
+        row = self._row
+        if row is None:
+            row = self._row = _Row(failed[0])
+        if row.varied:
+            keys = {call.key for call in failed}
+            row.errors.update(errors)
+            row.varied = len(row.errors) == 1 and row.keys.isdisjoint(keys)
+            row.keys |= keys
+        row.passing = row.passing and all(call.retryable for call in failed)
+        row.count += 1
+        if row.count == 1:
+            return []
+        row.pending += [call.index for call in step.calls]
+        if row.varied:
+            return []
+        redundant, row.pending = tuple(row.pending), []
+        return [
+            Reading(
+                signal=FAILING,
+                count=row.count,
+                step=step.index,
+                call=failed[-1].index,
+                group=(FAILING, row.first.step),
+                first_step=row.first.step,
+                first_call=row.first.index,
+                redundant=redundant,
+                retryable=row.passing,
+            )
+        ]
 
-    def _same(self, call: Call) -> Reading | None:
-        error = _error(call)
+    def _same(self, call: Call, error: int | None) -> list[Reading]:
         if error is None:
-            return None
+            return []
         known = self._errors.get(call.tool)
         if known is None or known.error != error:
             self._errors[call.tool] = _Errors(call, error)
-            return None
+            return []
         if call.key in known.keys:
-            return None
+            return []
         known.keys.add(call.key)
         if known.step == call.step:  # side by side: one try
-            return None
+            return []
         known.step = call.step
         known.count += 1
         first = known.first
-        return Reading(
-            signal=SAME_ERROR,
-            count=known.count,
-            step=call.step,
-            call=call.index,
-            group=(SAME_ERROR, first.index),
-            first_step=first.step,
-            first_call=first.index,
-            redundant=(call.index,),
-            retryable=bool(call.retryable),
-        )
+        return [
+            Reading(
+                signal=SAME_ERROR,
+                count=known.count,
+                step=call.step,
+                call=call.index,
+                group=(SAME_ERROR, first.index),
+                first_step=first.step,
+                first_call=first.index,
+                redundant=(call.index,),
+                retryable=bool(call.retryable),
+            )
+        ]
 
 
 def _found_nothing(call: Call) -> bool:

@@ -25,8 +25,9 @@ RULES: tuple[Rule, ...] = (
         title="The same call brought the same result, and nothing moved on in between",
         looks_for=(
             "A call with equal arguments and an equal result, volatile parts (ids, times, pids) "
-            "masked, done three times or more, whatever other calls stand between. Known waits, "
-            "and calls mostly 60 s or more apart, need ten unchanged results."
+            "masked, done three times or more, whatever other calls stand between. Known waits "
+            "need ten unchanged results. So does a call made again a minute or more later with "
+            "nothing done meanwhile, unless it changes state or its failure will last."
         ),
         not_counted=(
             "Between two equal calls: a successful change of state (of the same file where the "
@@ -37,7 +38,9 @@ RULES: tuple[Rule, ...] = (
         evidence=(
             "Stopping at 3 equal calls with results ignored kills 22 % of the successes of a "
             "modern coding set (170 runs); with equal results and a reset by a write 2 %. Products "
-            "report from 3 (opencode, Roo, Cline, deer-flow) to 30 (openclaw)."
+            "report from 3 (opencode, Roo, Cline, deer-flow) to 30 (openclaw). On 15,132 other "
+            "runs with a known outcome (7 sets, each weighing the same) the third occurrence "
+            "stands in 0.3 % of the successes and 31 % of the failures, the second in 2 % and 48 %."
         ),
         remedy=(
             "Answer with a status, the data and a field that says the result is complete; say in "
@@ -80,7 +83,10 @@ RULES: tuple[Rule, ...] = (
             "Waits and passing faults, and what same-call-same-result leaves out. One step with "
             "anything new starts again. No finding of its own: findings name what is repeated."
         ),
-        evidence=("EVIDENCE"),
+        evidence=(
+            "On 15,132 runs with a known outcome (7 sets, each weighing the same) three such "
+            "steps in a row stand in 0.1 % of the successes and 26 % of the failures."
+        ),
         remedy=(
             "Tell the model that it has this answer already, and show it: caching the result of a "
             "call that changes nothing makes the repeat free and visible."
@@ -92,7 +98,7 @@ RULES: tuple[Rule, ...] = (
     *compaction.RULES,
 )
 
-#: calls this far apart, start to start, are taken for polls, in seconds
+#: calls in a row this far apart, start to start, are taken for polls, in seconds
 SLOW = 60.0
 #: a call done this often without becoming a loop is worth a word in `dismissed`
 NOTABLE = 3
@@ -254,8 +260,14 @@ class Repeats(Detector):
         return None
 
     def _was_slow(self, last: Call, call: Call) -> bool:
+        """Whether the agent waited between the two: by a known wait, or for long and for nothing.
+
+        Time spent on other calls is no wait, nor is a change or a failure worth waiting to repeat.
+        """
         if self._waited_at > last.index:
             return True
+        if call.step - last.step != 1 or call.mutates or (call.failed and not call.retryable):
+            return False
         began, before = call.started, last.started
         return began is not None and before is not None and began - before >= self.slow
 

@@ -100,7 +100,21 @@ def test_a_search_without_hits_is_an_answer(text: str) -> None:
 @pytest.mark.parametrize("text", ["Exit code 2", "failed", "file not found", "Exit code 1\nboom"])
 def test_what_is_still_a_failure(text: str) -> None:
     steps = [step(100, failing("bash", {"command": f"do {n}"}, text)) for n in range(6)]
-    assert row(judged(*steps)) == 6
+    assert same(judged(*steps)) == 6
+
+
+def test_one_error_for_varied_arguments_alone_is_no_row_of_failing_steps() -> None:
+    tries = [fail(n, "no such table") for n in range(9)]
+    assert row(judged(*tries)) == 0
+    assert not any(t.level.stops for t in judged(*tries).trips)
+
+
+def test_it_becomes_one_when_a_call_or_another_error_comes_in() -> None:
+    tries = [fail(n, "no such table") for n in range(4)]
+    for last in (tries[0], fail(9, "access denied")):
+        found = judged(*tries, last)
+        assert row(found) == 5
+        assert [w.step for w in found.only.waste.steps] == [1, 2, 3, 4]
 
 
 # -- same error -----------------------------------------------------------------------------------

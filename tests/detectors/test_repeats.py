@@ -227,6 +227,24 @@ def test_slow_calls_are_reported_from_ten_on() -> None:
     assert polls(*["same"] * 10, gap=60.0).only.occurrences == 10
 
 
+def at_minutes(*steps: Record) -> list[Record]:
+    """One step every two minutes."""
+    start = 1_777_000_000.0
+    return [{**s, "at": start + 120 * n} for n, s in enumerate(steps)]
+
+
+def test_time_spent_on_other_calls_is_no_wait() -> None:
+    steps = [s for n in range(4) for s in (TEST, read(f"f{n}"))]
+    assert judged(*at_minutes(*steps)).only.occurrences == 4
+
+
+def test_changes_and_lasting_failures_are_no_waits() -> None:
+    send = step(100, call("send", {"to": "a"}, "sent"))
+    broken = step(100, failing("fetch", {"u": "x"}, "Not Found", http_status=404))
+    assert judged(*at_minutes(*[send] * 3)).only.occurrences == 3
+    assert judged(*at_minutes(*[broken] * 3)).only.occurrences == 3
+
+
 def test_calls_without_times_are_not_slow() -> None:
     assert counts(between(read())) == [2, 3, 4]
     assert not any(r.poll for r in between(read()).readings)
