@@ -53,8 +53,8 @@ def test_never_raises_and_is_the_same_on_every_run(text: str) -> None:
     assert mask(text) == mask(text)
 
 
-CRUMBS = """2026-11-30|21:03:11|0x7f|pid |id=|/tmp/|tmp|req_|第|次|::|1.2|ms|3/5|\ud83d| |:|=|-|%|s
-""".split("|")
+CRUMBS = [" ", ":", "=", "-", "|", "%", "::", "s", "ms", "T", "1.2", "3/5", "\ud83d", "tmp"]
+CRUMBS += ["2026-11-30", "21:03:11", "0x7f", "pid ", "id=", "/tmp/", "req_", "第", "次", "\n"]
 
 
 @given(
