@@ -25,6 +25,7 @@ RETRYABLE = {
 }
 _LABEL = 9  # columns before the text of a row
 _SURE = 0.8  # confidence called high
+_TELLING = {"results", "arguments"}  # without them repeats cannot be seen; limits still can
 
 
 def wasted(waste: Waste, of: str) -> str:
@@ -60,7 +61,8 @@ def loop(
         yield from screen.row(text, indent=2, label=label.ljust(_LABEL - 2))
     if finding.advice:
         yield from screen.row(inert(finding.advice), indent=2, label="advice".ljust(_LABEL - 2))
-    yield from screen.row(_look(finding), "dim", indent=2, label="look".ljust(_LABEL - 2))
+    # one line however long, so that it can be copied
+    yield "  " + "look".ljust(_LABEL - 2) + screen.style(_look(finding), "dim")
 
 
 def _rows(
@@ -76,7 +78,8 @@ def _rows(
     yield "lasted", _lasted(finding, run), ()
     yield "ended", f"{ended}; {RETRYABLE[finding.retryable]}; {sure}", _alarm(going)
     yield "wasted", wasted(finding.waste, "of the run"), ("red",)
-    yield "why", "; ".join(inert(reason) for reason in finding.reasons), ()
+    more = [inert(text) for text in finding.reasons if not text.startswith(f"{finding.rule}:")]
+    yield "also", "; ".join(more), ()
 
 
 def _alarm(going: bool) -> tuple[str, ...]:
@@ -93,7 +96,8 @@ def _guards(finding: Finding, guards: Sequence[GuardResult]) -> Iterator[tuple[s
             yield label, f"{inert(guard.preset)}: {guard_sentence(stops)}"
             label = ""
             continue
-        needs = sorted({item.needs for item in guard.undecidable if item.run == finding.run})
+        lacking = {item.needs for item in guard.undecidable if item.run == finding.run}
+        needs = sorted(lacking & _TELLING)
         limit = f", as far as a log without {' and '.join(needs)} can tell" if needs else ""
         idle.setdefault(limit, []).append(guard.preset)
     for limit, names in idle.items():

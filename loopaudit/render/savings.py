@@ -42,6 +42,8 @@ def _limit(stop: Stop) -> str:
 
 def _savings(stop: Stop | None, first: Stop) -> str:
     low = None if stop is first else stop
+    if not first.saved_usd_at_most and first.saved_tokens_at_most == 0:
+        return "too late to save anything"
     if first.saved_usd_at_most is not None:
         high_text = f.money(first.saved_usd_at_most)
         low_text = f.money(low.saved_usd_at_most) if low else ""

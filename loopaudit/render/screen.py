@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
@@ -38,7 +38,7 @@ class Screen:
             yield (head if number == 0 else " " * hang) + self.style(line, *styles)
 
 
-def table(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> Iterator[str]:
+def table(rows: Sequence[tuple[str, ...]], right: Container[int] = ()) -> Iterator[str]:
     widths = [max(cell_len(cell) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = []

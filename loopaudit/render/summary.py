@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
+
 from loopaudit.findings import Completeness, Report, RunSummary, Totals
 from loopaudit.render import figures as f
 from loopaudit.render.screen import Screen, table
@@ -33,7 +35,7 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
 def _totals(report: Report, screen: Screen) -> Iterator[str]:
     totals = report.totals
     if not (totals.responses or totals.calls or totals.tokens.total):
-        yield from screen.row("Nothing measured: no model response and no tool call", "bold")
+        yield from screen.row("Nothing measured: no model response and no tool call found.", "bold")
         if totals.reasons:
             yield from screen.row("; ".join(inert(reason) for reason in totals.reasons), "yellow")
         return
@@ -96,7 +98,7 @@ def _cost(totals: Totals, mark: str) -> str:
         if totals.unpriced_models:
             cost += f"; no price for {_some(totals.unpriced_models)}"
     if totals.recorded_usd is not None:
-        cost += f" (the log itself says {f.money(totals.recorded_usd)})"
+        cost += f" (the logs record {f.money(totals.recorded_usd)})"
     return cost
 
 
@@ -160,7 +162,7 @@ def _sessions(report: Report, screen: Screen) -> Iterator[str]:
         return
     yield ""
     yield screen.style("Most expensive", "bold")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for run in ranked:
         wasted = run.waste.share
         rows.append(
@@ -169,7 +171,9 @@ def _sessions(report: Report, screen: Screen) -> Iterator[str]:
                 f"{f.short(run.tokens.total)} tokens",
                 f.count(run.steps, "step"),
                 f"{f.share(wasted)} wasted" if run.waste.steps else "",
-                cut_middle(inert(run.path), max(screen.width - 50, 16)),
             )
         )
+    used = sum(max(cell_len(cell) for cell in column) + 2 for column in zip(*rows, strict=True))
+    paths = [cut_middle(inert(run.path), max(screen.width - used - 2, 16)) for run in ranked]
+    rows = [(*row, path) for row, path in zip(rows, paths, strict=True)]
     yield from table(rows, right=(0, 1, 2, 3))

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TextIO
 
-from loopaudit.findings import GuardResult, NotLoop, Report
+from loopaudit.findings import GuardResult, Report
 from loopaudit.render import figures as f
 from loopaudit.render.loop import loop, wasted
 from loopaudit.render.screen import Screen, table
 from loopaudit.render.summary import summary
 from loopaudit.render.text import inert
+
+_MOST = 5  # inputs listed that could not be read, where nothing could
 
 
 def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
@@ -30,19 +32,17 @@ def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
 
 def lines(report: Report, screen: Screen) -> Iterator[str]:
     yield from summary(report, screen)
-    yield ""
-    yield from _findings(report, screen)
-    yield from _guards(report, screen)
-    yield from _not_loops(report, screen)
-    if screen.why:
-        yield from _why(report, screen)
+    if report.totals.runs:
+        yield ""
+        yield from _findings(report, screen)
+        yield from _guards(report, screen)
+        yield from _not_loops(report, screen)
+    yield from _not_read(report, screen)
     yield from _failures(report, screen)
 
 
 def _findings(report: Report, screen: Screen) -> Iterator[str]:
     findings = report.findings
-    if not findings and not report.totals.runs:
-        return
     if not findings:
         judged = f.count(report.totals.runs, "run")
         yield from screen.row(f"No loops found in {judged}.", "bold", "green")
@@ -75,51 +75,56 @@ def _headline(report: Report) -> str:
 
 
 def _guards(report: Report, screen: Screen) -> Iterator[str]:
+    """One row per guard; what it cannot say or never reaches below."""
     if not report.guards:
         return
     with_loop = {finding.run for finding in report.findings}
     spin = report.spin
-    rows = [
-        ("", "stops", "mean loop", "tokens saved"),
-        ("as recorded", "", _steps(spin.mean_steps_recorded), ""),
-    ]
+    head = ("", "stops", "no loop", "mean loop", "saved", "cannot say")
+    recorded = ("as recorded", "", "", _steps(spin.mean_steps_recorded), "", "")
+    rows = [head, *([recorded] if spin.mean_steps_recorded is not None else [])]
     for guard in report.guards:
         saved = spin.tokens_saved_share.get(guard.preset)
+        unsure = len({item.run for item in guard.undecidable})
+        stopped = {item.run for item in guard.verdicts if item.trip.level.stops}
+        healthy = len(stopped - with_loop)
         rows.append(
             (
                 inert(guard.preset),
-                _stopped(guard, with_loop),
+                f"{guard.runs_stopped:,}",
+                f"{healthy:,}" if healthy else "",
                 _steps(spin.mean_steps_guarded.get(guard.preset)),
                 f.share(saved) if saved is not None else "",
+                f.count(unsure, "run") if unsure else "",
             )
         )
+    used = [n for n in range(len(head)) if n < 2 or any(row[n] for row in rows[1:])]
+    rows = [tuple(row[n] for n in used) for row in rows]  # type: ignore[misc]
     yield screen.style(f"Guards on {f.count(report.totals.runs, 'run')}, had they been on", "bold")
-    yield from table(rows, right=(1, 2, 3))
+    yield from table(rows, right=range(1, len(used)))
     for guard in report.guards:
         for name in guard.unreachable:
             yield from screen.row(f"{inert(guard.preset)}: {inert(name)}", "yellow", indent=2)
-        if guard.undecidable:
-            yield from screen.row(_undecided(guard), "yellow", indent=2)
+        if screen.why:
+            yield from _undecided(guard, screen)
 
 
 def _steps(mean: float | None) -> str:
     return "" if mean is None else f"{mean:,.1f} steps"
 
 
-def _stopped(guard: GuardResult, with_loop: set[str]) -> str:
-    stopped = {item.run for item in guard.verdicts if item.trip.level.stops}
-    healthy = len(stopped - with_loop)
-    return f"{guard.runs_stopped:,}" + (f" ({healthy} without a loop)" if healthy else "")
-
-
-def _undecided(guard: GuardResult) -> str:
-    needs = sorted({item.needs for item in guard.undecidable})
-    runs = len({item.run for item in guard.undecidable})
-    names = sorted({item.detector for item in guard.undecidable})
-    return (
-        f"{inert(guard.preset)}: cannot say for {f.count(runs, 'run')} ({inert(', '.join(names))}):"
-        f" the log has no {inert(' and no '.join(needs))}"
-    )
+def _undecided(guard: GuardResult, screen: Screen) -> Iterator[str]:
+    """Which detectors could not judge how many runs, and what those logs lack."""
+    runs: dict[tuple[str, str], set[str]] = {}
+    for item in guard.undecidable:
+        runs.setdefault((item.needs, item.detector), set()).add(item.run)
+    for (needs, detector), where in sorted(runs.items()):
+        yield from screen.row(
+            f"{inert(guard.preset)}: {inert(detector)} cannot say for"
+            f" {f.count(len(where), 'run')}: no {inert(needs)} in the log",
+            "yellow",
+            indent=2,
+        )
 
 
 def _not_loops(report: Report, screen: Screen) -> Iterator[str]:
@@ -129,31 +134,32 @@ def _not_loops(report: Report, screen: Screen) -> Iterator[str]:
     text = ", ".join(f"{number:,} × {inert(kind)}" for kind, number in kinds.most_common())
     hint = "" if screen.why else "  (--why lists them)"
     yield from screen.row(f"Looked at and not counted: {text}{hint}")
-
-
-def _why(report: Report, screen: Screen) -> Iterator[str]:
-    for kind, items in _by_kind(report.not_loops).items():
+    if not screen.why:
+        return
+    for kind in kinds:
         yield from screen.row(inert(kind), "bold", indent=2)
-        for item in items:
-            yield from screen.row(
-                f"step {item.step + 1:,}  {_file(item)}{inert(item.reason)}", indent=4
-            )
-    if report.skips:
-        yield screen.style("Not read", "bold")
-        for skip in report.skips:
-            place = inert(skip.path) + (f":{skip.line}" if skip.line is not None else "")
-            yield from screen.row(f"{place}  {inert(skip.reason)}", indent=2)
+        for item in report.not_loops:
+            if item.kind == kind:
+                place = f"{inert(item.path)}:{item.line}  " if item.path else ""
+                yield from screen.row(
+                    f"step {item.step + 1:,}  {place}{inert(item.reason)}", indent=4
+                )
 
 
-def _by_kind(items: list[NotLoop]) -> dict[str, list[NotLoop]]:
-    kinds: dict[str, list[NotLoop]] = {}
-    for item in items:
-        kinds.setdefault(item.kind, []).append(item)
-    return kinds
-
-
-def _file(item: NotLoop) -> str:
-    return f"{inert(item.path)}:{item.line}  " if item.path else ""
+def _not_read(report: Report, screen: Screen) -> Iterator[str]:
+    """Nothing is left out in silence: counted here, listed where asked for or where all is lost."""
+    skips = report.skips
+    if not skips:
+        return
+    shown = skips if screen.why else [] if report.totals.runs else skips[:_MOST]
+    files = sum(skip.line is None for skip in skips)
+    parts = [f.count(files, "file")] if files else []
+    parts += [f.count(len(skips) - files, "record")] if len(skips) > files else []
+    hint = "" if len(shown) == len(skips) else "  (--why lists them)"
+    yield from screen.row(f"Not read: {' and '.join(parts)}{hint}", "yellow")
+    for skip in shown:
+        place = inert(skip.path) + (f":{skip.line}" if skip.line is not None else "")
+        yield from screen.row(f"{place}  {inert(skip.reason)}", indent=2)
 
 
 def _failures(report: Report, screen: Screen) -> Iterator[str]:

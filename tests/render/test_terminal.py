@@ -58,7 +58,11 @@ def test_layout(name: str, shown: Screen) -> None:
 @pytest.mark.parametrize("why", [False, True])
 def test_no_line_is_wider_than_the_screen(width: int, why: bool) -> None:
     text = screen(report(), replace(PLAIN, width=width, why=why, top=0))
-    wide = [line for line in text.splitlines() if cell_len(line) > width]
+    wide = [
+        line
+        for line in text.splitlines()
+        if cell_len(line) > width and not line.startswith("  look ")  # to be copied
+    ]
     assert not wide
 
 
@@ -248,4 +252,5 @@ def test_a_failure_of_an_extension_is_shown_with_its_owner() -> None:
 
 
 def test_a_healthy_run_that_a_guard_would_stop_is_counted_apart() -> None:
-    assert "fuses:demo 2 (1 without a loop) 12.2 steps 44 %" in flat(report())
+    # runs stopped, of them without a loop, mean loop, tokens saved, runs that cannot be judged
+    assert "fuses:demo 2 1 12.2 steps 44 % 1 run" in flat(report())
