@@ -85,6 +85,8 @@ class CallWindow(Detector):
     }
 
     def __init__(self, window: int = 30) -> None:
+        if window < 1:
+            raise ValueError(f"window must be at least 1, not {window}")
         self.window = window
         self._keys: deque[int] = deque()  # newest last
         self._held: dict[int, _Held] = {}

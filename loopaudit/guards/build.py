@@ -31,7 +31,7 @@ def build(
             raise where.error(f"two rules for {signal}", "one rule holds all its thresholds")
         table = {**table, **_from_env(table.get("env", {}), env)}
         tables[signal] = table
-        rules[signal] = _rule(table, flat["detector"], where.at(signal))
+        rules[signal] = _rule(table, flat["detector"], where.of(signal))
     limits = _limits(flat["limits"], where, env)
     if flat.get("policy") == "watchdog" and "base_steps" not in limits:
         raise where.at("limits").error("the watchdog needs base_steps")
@@ -96,7 +96,8 @@ def _thresholds(table: Mapping[str, Any], unit: str, where: Where) -> Thresholds
         for strong in ("stop", "stop_all"):
             if mild in values and strong in values and values[mild] > values[strong]:
                 raise where.error(
-                    f"{strong} at {values[strong]} is below {mild} at {values[mild]}",
+                    f"{table.get('signal', '')} {strong} at {values[strong]:g} is below {mild} at "
+                    f"{values[mild]:g}".lstrip(),
                     f"the {mild} could never be seen",
                 )
     levels = tuple((level, values[level.value]) for level in _BY_FORCE if level.value in values)

@@ -28,17 +28,28 @@ _WORDS = ("signal", "detector", "reason")
 _RULE = (*_WORDS, "options", "poll", "over", "once", "when", "unit", "env", *THRESHOLDS)
 _VARIANT = ("options", "poll", *THRESHOLDS)
 _DETECTOR = ("class", "options")
+_RESERVED = frozenset((*_RULE, *_DETECTOR, *LIMITS, ""))
 
 
 class Where:
     """A place in a guard set: its name, then keys; and how to find the line that wrote it."""
 
-    def __init__(self, keys: tuple[str | int, ...], place: Place | None = None) -> None:
+    def __init__(
+        self,
+        keys: tuple[str | int, ...],
+        place: Place | None = None,
+        rules: Mapping[str, int] | None = None,
+    ) -> None:
         self.keys = keys
         self.place = place
+        self.rules = rules or {}  # number of the rule that the user wrote for a signal
 
     def at(self, *keys: str | int) -> Where:
         return Where((*self.keys, *keys), self.place)
+
+    def of(self, signal: str) -> Where:
+        """Where the rule for `signal` stands."""
+        return self.at("rule", self.rules[signal]) if signal in self.rules else self.at(signal)
 
     def error(self, message: str, hint: str = "") -> ConfigError:
         found = self.place(*self.keys) if self.place is not None else None
@@ -66,6 +77,13 @@ def check_set(raw: Any, where: Where, variants: Collection[str] = ()) -> None:
     own = table.get("variants", [])
     if not (isinstance(own, list) and all(isinstance(name, str) for name in own)):
         raise where.at("variants").error("must be a list of names")
+    if own and variants:
+        raise where.at("variants").error(
+            "a built-in set keeps its variants", 'use another name and extends = "…"'
+        )
+    for name in own:
+        if name in _RESERVED:
+            raise where.at("variants").error(f"{name!r} cannot be the name of a variant")
     variants = (*variants, *own)
     rules = table.get("rule", [])
     if not isinstance(rules, list):

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from loopaudit import plugins
 from loopaudit.detectors.base import Detector
+from loopaudit.errors import ConfigError
 from loopaudit.findings import Level
 from loopaudit.retry import DEFAULT, RetryPolicy
 
@@ -57,6 +58,15 @@ class PresetRule:
     @property
     def detector_class(self) -> type[Detector]:
         return cast("type[Detector]", plugins.load(self.detector, f"guard rule {self.signal}"))
+
+    def make(self) -> Detector:
+        """A fresh detector. Raises `ConfigError` where it does not take the options."""
+        try:
+            return self.detector_class(**self.options)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"guard rule {self.signal}: {self.detector} does not take its options: {error}"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)

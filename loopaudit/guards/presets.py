@@ -67,6 +67,8 @@ def load(
     where = Where((set_name,), place)
     if set_name in user:
         check_set(user[set_name], where, _built_in_variants(set_name))
+        written = enumerate(user[set_name].get("rule", ()))
+        where.rules = {rule["signal"]: number for number, rule in written}
     variants = _variants(set_name, user)
     if not variant:
         variant = _PREFERRED if _PREFERRED in variants else variants[0]

@@ -19,7 +19,7 @@ def unreachable(preset: Preset) -> list[str]:
 
 def _of_one(preset: Preset) -> Iterable[str]:
     for rank, rule in enumerate(preset.rules):
-        detector = rule.detector_class(**rule.options)
+        detector = rule.make()
         if not rule.thresholds.levels and rule.report is None:
             yield f"{rule.signal}: no limit is set, so it is not enforced"
         for level, threshold in rule.thresholds.levels:

@@ -10,7 +10,7 @@ from threading import Lock
 from loopaudit.findings import Level, Reading, Trip
 from loopaudit.guards.policy import Policy
 from loopaudit.guards.preset import Preset
-from loopaudit.guards.session import made_once, make
+from loopaudit.guards.session import made_once
 from loopaudit.model import Step
 
 #: characters of a step's text in the trail
@@ -33,7 +33,7 @@ class ServiceSession:
         observe: Callable[[Reading], object] | None = None,
     ) -> None:
         rules = [rule for rule in preset.rules if rule.detector_class.scope == "service"]
-        self._detectors = [make(rule) for rule in made_once(rules)]
+        self._detectors = [rule.make() for rule in made_once(rules)]
         for detector in self._detectors:
             if price is not None and hasattr(detector, "price"):
                 detector.price = price

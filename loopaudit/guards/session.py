@@ -58,7 +58,7 @@ class GuardSession:
                 self._missing += [(rule.signal, need) for need in sorted(lacking)]
             else:
                 decidable.append(rule)
-        self._detectors = [make(rule) for rule in made_once(decidable)]
+        self._detectors = [rule.make() for rule in made_once(decidable)]
         return decidable
 
     def _handlers(self, event: str) -> Handlers:
@@ -145,17 +145,6 @@ def made_once(rules: Sequence[PresetRule]) -> list[PresetRule]:
     """The first rule of each detector: rules with the same one and the same options share it."""
     found = {(rule.detector, repr(sorted(rule.options.items()))): rule for rule in reversed(rules)}
     return list(found.values())[::-1]
-
-
-def make(rule: PresetRule) -> Detector:
-    """A fresh detector for `rule`."""
-    try:
-        return rule.detector_class(**rule.options)
-    except TypeError as error:
-        raise ExtensionError(
-            f"guard rule {rule.signal}: {rule.detector} cannot be made: {error}",
-            "check the rule's options",
-        ) from error
 
 
 def _broken(handle: Callable[..., object], error: Exception) -> ExtensionError:

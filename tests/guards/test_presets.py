@@ -6,11 +6,14 @@ import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from loopaudit.errors import ConfigError, UsageError
 from loopaudit.findings import Level
 from loopaudit.guards import presets
 from loopaudit.guards.preset import Preset
+from loopaudit.guards.session import GuardSession
 from loopaudit.retry import wait_interval
 
 WINDOW = "loopaudit.detectors.fuses:CallWindow"
@@ -196,6 +199,7 @@ BROKEN: list[tuple[Any, str]] = [
     ({"limits": {"base_steps": 2.5}}, "base_steps"),
     ({"limits": {"steps": 2}}, "steps"),
     ({"variants": "demo"}, "variants"),
+    ({"variants": ["stop"]}, "stop"),
     ({"retry": {"retires": 3}}, "retires"),
     ({"retry": {"base": -1}}, "base"),
     ({"retry": {"retries": 2.5}}, "retries"),
@@ -235,6 +239,28 @@ def test_an_error_names_file_and_line() -> None:
     assert asked == [("m", "rule", 1, "stop")]
 
 
+def test_a_clash_with_the_extended_set_is_placed_at_the_users_rule() -> None:
+    rules = [{"signal": "ping_pong", "warn": 6}, {"signal": "generic_repeat", "warn": 9}]
+    with pytest.raises(
+        ConfigError, match=r"^x:2: guard set m, rule 2: generic_repeat stop at 8 is below warn at 9"
+    ):
+        load("m", {"m": {"extends": "fuses:demo", "rule": rules}}, place=lambda *k: ("x", k[2] + 1))
+
+
+@pytest.mark.parametrize("options", [{"window": 0}, {"window": "x"}, {"size": 3}])
+def test_options_that_a_detector_does_not_take(options: dict[str, Any]) -> None:
+    preset = load("m", {"m": {"rule": [rule(stop=3, options=options)]}})
+    with pytest.raises(ConfigError, match="generic_repeat.*does not take its options"):
+        GuardSession(preset)
+    with pytest.raises(ConfigError, match="generic_repeat.*does not take its options"):
+        presets.unreachable(preset)
+
+
+def test_a_built_in_set_keeps_its_variants() -> None:
+    with pytest.raises(ConfigError, match="keeps its variants"):
+        load("fuses", {"fuses": {"variants": ["demo"]}})
+
+
 def test_an_unknown_key_gets_a_suggestion() -> None:
     with pytest.raises(ConfigError, match="did you mean 'stop'"):
         load("m", {"m": {"rule": [rule(stpo=3)]}})
@@ -244,3 +270,63 @@ def test_an_unknown_key_gets_a_suggestion() -> None:
 def test_a_name_that_is_none(name: str) -> None:
     with pytest.raises(UsageError, match=r"fuses|demo"):
         load(name)
+
+
+FULL: dict[str, Any] = {
+    "description": "all that a set can hold",
+    "policy": "watchdog",
+    "variants": ["demo", "lax"],
+    "detector": {"w": {"class": WINDOW, "options": {"window": 9}, "lax": {"window": 5}}},
+    "rule": [
+        rule(warn=2, demo={"stop": 3}, lax={"stop": 9}, poll={"stop": 12, "report": 10}),
+        {"signal": "ping_pong", "detector": "w", "stop": 9, "warn": "70%", "over": True},
+        {"signal": "poll_no_progress", "detector": "w", "env": {"stop": "X"}, "reason": "r"},
+    ],
+    "limits": {"base_steps": 3, "demo": {"hard_max_steps": 9}, "env": {"base_steps": "Y"}},
+    "retry": {"retries": 2, "base": 0.5, "retried": ["transient"], "every_429": True},
+    "task_types": {"t": {"ping_pong": {"lax": {"stop": 20}}, "base_steps": {"lax": 4}}},
+}
+
+
+def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a nested value."""
+    inside = value.items() if isinstance(value, dict) else []
+    inside = enumerate(value) if isinstance(value, list) else inside
+    return [here, *(p for key, child in inside for p in paths(child, (*here, key)))]
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A copy of `value` with `new` at `path`."""
+    if not path:
+        return new
+    copied = value.copy()
+    copied[path[0]] = put(value[path[0]], path[1:], new)
+    return copied
+
+
+WORDS = st.sampled_from(
+    ["demo", "m", "stop", "signal", "70%", "fuses:demo", "watchdog", "base_steps", "env", "w", ""]
+)
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 40) | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def test_the_full_table_is_one_that_loads() -> None:
+    assert [r.options for r in load("m:lax", {"m": FULL}).rules[1:]] == [{"window": 5}] * 2
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(paths(FULL)), ANY, st.sampled_from(["m:demo", "m:lax", "fuses:demo"]))
+def test_whatever_is_written_it_is_a_preset_or_one_clear_error(
+    path: tuple[Any, ...], new: Any, name: str
+) -> None:
+    table = put(FULL, path, new)
+    try:
+        load(name, {name.partition(":")[0]: table})
+    except (ConfigError, UsageError) as error:
+        message = str(error)
+        assert message
+        assert "\n" not in message
