@@ -10,15 +10,13 @@ from call ids, so that the files of one conversation can be put together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from loopaudit.formats import sse
-from loopaudit.formats.anthropic_messages import message_pieces as anthropic_pieces
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.conversations import Conversation, Conversations, Match, telling
-from loopaudit.formats.gemini_generate import content_pieces, contents_of, system_of
-from loopaudit.formats.gemini_generate import response_pieces as gemini_response
+from loopaudit.formats.http_families import RESPONSES, Answer, Family, family_of
 from loopaudit.formats.http_records import (
     Exchange,
     exchange_of,
@@ -28,12 +26,9 @@ from loopaudit.formats.http_records import (
     retry_after,
 )
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.openai_chat import OTHER_CHOICES, completion_pieces
-from loopaudit.formats.openai_chat import message_pieces as chat_pieces
-from loopaudit.formats.openai_responses import item_pieces
-from loopaudit.formats.openai_responses import response_pieces as responses_response
-from loopaudit.formats.shapes import Json, count, dollars, name, rows, text_of, words
-from loopaudit.keys import canonical, digest
+from loopaudit.formats.openai_chat import OTHER_CHOICES
+from loopaudit.formats.shapes import Json, count, dollars, name, rows
+from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (
     AttemptPiece,
     BoundaryPiece,
@@ -47,130 +42,6 @@ from loopaudit.model import (
 MAX_CHAINED = 100_000
 
 CUT = "the stream was cut before its final usage"
-
-# -- the four families ----------------------------------------------------------------------------
-
-
-def _chat_request(request: Json) -> list[Piece]:
-    prompt = request.get("prompt")  # the older completions endpoint
-    messages = rows(request.get("messages"))
-    if isinstance(prompt, str) and not messages:
-        messages = [{"role": "user", "content": prompt}]
-    return [piece for message in messages for piece in chat_pieces(message)]
-
-
-def _responses_request(request: Json) -> list[Piece]:
-    given = request.get("input")
-    if isinstance(given, str):
-        given = [{"role": "user", "content": given}]
-    items = given if isinstance(given, list) else []
-    return list(item_pieces((0, item) for item in items))
-
-
-def _anthropic_request(request: Json) -> list[Piece]:
-    return [p for message in rows(request.get("messages")) for p in anthropic_pieces(message)]
-
-
-def _gemini_request(request: Json) -> list[Piece]:
-    return [p for content in contents_of(request) or () for p in content_pieces(content)]
-
-
-def _chat_system(request: Json) -> str | None:
-    texts = [
-        text_of(message.get("content"))
-        for message in rows(request.get("messages"))
-        if message.get("role") in ("system", "developer")
-    ]
-    return "\n".join(text for text in texts if text)
-
-
-Answer = tuple[list[Piece], list[ResponsePiece]]  # pieces to tell, and the alternatives
-
-
-def _chat_answer(body: Json) -> Answer:
-    choices = completion_pieces(body)
-    return [choices[0]], choices
-
-
-def _plain_answer(pieces: list[Piece]) -> Answer:
-    answers = [p for p in pieces if isinstance(p, ResponsePiece)]
-    return pieces, answers[-1:]
-
-
-class _Family:
-    """How one API writes its requests, answers and streams."""
-
-    def __init__(
-        self,
-        request: Callable[[Json], list[Piece]],
-        system: Callable[[Json], str | None],
-        answer: Callable[[Json], Answer],
-        stream: Callable[[Iterable[Json]], sse.Body],
-    ) -> None:
-        self.request, self.system, self.answer, self.stream = request, system, answer, stream
-
-
-CHAT = _Family(_chat_request, _chat_system, _chat_answer, sse.chat_body)
-RESPONSES = _Family(
-    _responses_request,
-    lambda request: words(request.get("instructions")),
-    lambda body: _plain_answer(responses_response(body)),
-    sse.responses_body,
-)
-ANTHROPIC = _Family(
-    _anthropic_request,
-    lambda request: text_of(request.get("system")),
-    lambda body: _plain_answer(anthropic_pieces({**body, "role": "assistant"})),
-    sse.anthropic_body,
-)
-GEMINI = _Family(_gemini_request, system_of, gemini_response, sse.gemini_body)
-
-
-_NOT_GENERATING = ("/embeddings", "/count_tokens", "/input_tokens", "/moderations", ":countTokens")
-
-
-def family_of(call: Exchange) -> _Family | None:
-    """By the end of the URL where it tells, else by the shape of request and answer."""
-    path, request = call.path, call.request
-    if path.endswith(_NOT_GENERATING):
-        return None
-    if path.endswith((":generateContent", ":streamGenerateContent")):
-        return GEMINI
-    if path.endswith("/responses") or "/responses/" in path:
-        return RESPONSES
-    if path.endswith("/messages"):
-        return ANTHROPIC if isinstance(request.get("messages"), list) else None
-    if path.endswith("/completions"):
-        return CHAT
-    found = _by_shape(request, call.body)
-    failed = isinstance(call.body, dict) and "error" in call.body
-    if found is None and call.url is None and failed:
-        return CHAT  # a failure tells no family, and needs none
-    return found
-
-
-def _by_shape(request: Json, body: Any) -> _Family | None:
-    stream = body[:4000] if isinstance(body, str) else ""
-    told = body if isinstance(body, dict) else {}
-    if contents_of(request) is not None or "candidates" in told:
-        return GEMINI
-    if isinstance(request.get("messages"), list):
-        anthropic = told.get("type") == "message" or '"message_start"' in stream
-        if anthropic or ("stop_reason" in told and "content" in told):
-            return ANTHROPIC
-        if "choices" in told or "chat.completion" in stream:
-            return CHAT
-        return ANTHROPIC if "system" in request or "anthropic_version" in request else CHAT
-    if told.get("object") == "response" or '"response.created"' in stream:
-        return RESPONSES
-    if "input" in request and ("instructions" in request or "previous_response_id" in request):
-        return RESPONSES
-    if isinstance(told.get("choices"), list):
-        return CHAT
-    return ANTHROPIC if told.get("type") == "message" and "stop_reason" in told else None
-
-
-# -- the reader -----------------------------------------------------------------------------------
 
 
 class HttpReader(LogReader):
@@ -255,7 +126,7 @@ class HttpReader(LogReader):
         self._remember(match, answer, chains=family is RESPONSES)
         return self.emit(out, match.run, line)
 
-    def _match(self, call: Exchange, family: _Family, before: list[Piece], body: Json) -> Match:
+    def _match(self, call: Exchange, family: Family, before: list[Piece], body: Json) -> Match:
         known = self._responses.get(name(call.request.get("previous_response_id")) or "")
         if known is None and not before:  # a response asked for again by its id
             known = self._responses.get(name(body.get("id")) or "")
@@ -313,13 +184,11 @@ def step_id(piece: ResponsePiece) -> str | None:
     """An id for a response from its first telling call: `<call id>/<digest of the call>`."""
     for call in piece.calls:
         if telling(call):
-            return (
-                f"{call.id}/{digest(call.tool.encode('utf-8', 'replace') + canonical(call.args)):x}"
-            )
+            return f"{call.id}/{call_key(call.tool, canonical(call.args)):x}"
     return None
 
 
-def _body(call: Exchange, family: _Family) -> tuple[Json, bool]:
+def _body(call: Exchange, family: Family) -> tuple[Json, bool]:
     """The answer as one body, and whether it is whole."""
     body = call.body
     if isinstance(body, list):
