@@ -250,9 +250,9 @@ def test_a_clash_with_the_extended_set_is_placed_at_the_users_rule() -> None:
 @pytest.mark.parametrize("options", [{"window": 0}, {"window": "x"}, {"size": 3}])
 def test_options_that_a_detector_does_not_take(options: dict[str, Any]) -> None:
     preset = load("m", {"m": {"rule": [rule(stop=3, options=options)]}})
-    with pytest.raises(ConfigError, match="generic_repeat.*does not take its options"):
+    with pytest.raises(ConfigError, match=r"generic_repeat.*does not take its options"):
         GuardSession(preset)
-    with pytest.raises(ConfigError, match="generic_repeat.*does not take its options"):
+    with pytest.raises(ConfigError, match=r"generic_repeat.*does not take its options"):
         presets.unreachable(preset)
 
 
