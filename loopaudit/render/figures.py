@@ -81,6 +81,8 @@ def duration(seconds: float | None) -> str:
         return UNKNOWN
     if seconds < 0:
         return "-" + duration(-seconds)
+    if 0 < seconds < 0.05:
+        return "<0.1 s"
     if seconds < 9.95:
         return f"{seconds:.1f} s".replace(".0 s", " s")
     if round(seconds) < 120:

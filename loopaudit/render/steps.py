@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from loopaudit.findings import Finding, Trip
-from loopaudit.model import Attempt, Boundary, BoundaryKind, Call, CallStatus, Run, Step, StepKind
+from loopaudit.model import (
+    Attempt,
+    Boundary,
+    BoundaryKind,
+    Call,
+    CallStatus,
+    ErrorClass,
+    Run,
+    Step,
+    StepKind,
+)
 from loopaudit.render import figures as f
 from loopaudit.render.savings import VERBS
 from loopaudit.render.screen import Screen
@@ -82,6 +92,7 @@ def _lines(
         yield from screen.row(
             f"LOOP {number}  {inert(finding.rule)}: {title}".rstrip(": "), "bold", "red"
         )
+        yield from _just_before(run, finding, screen)
     if not findings:
         yield "No loops found in this run."
     expected = 0
@@ -99,6 +110,26 @@ def _lines(
     elif chosen:
         yield from _boundaries(run.after, run.path, screen)
         yield from _attempts(run.attempts_after, screen)
+
+
+def _just_before(run: Run, finding: Finding, screen: Screen) -> Iterator[str]:
+    """The last thing the user said, the last change, the last loss of memory before the loop."""
+    found: dict[str, str] = {}
+    for step in run.steps[: finding.onset.step + 1]:
+        for boundary in step.before:
+            label, says = _BOUNDARY[boundary.kind]
+            text = f': "{inert(boundary.text.strip())}"' if boundary.text else f": {says}"
+            found[label] = f"step {step.index + 1:,}, line {boundary.line}{text}"
+        if step.index == finding.onset.step:
+            break
+        for call in step.calls:
+            if call.mutates and call.status is CallStatus.OK:
+                what = inert(f"{call.tool} {call.args or ''}".strip())
+                found["change"] = f"step {step.index + 1:,}, line {call.line}: {what}"
+    if found:
+        yield "  last before it began:"
+    for label, text in found.items():
+        yield from screen.row(cut(text, 2 * (screen.width - _LABEL - 2)), label=_label(label))
 
 
 def _range(first: int, last: int) -> str:
@@ -137,9 +168,12 @@ def _head(step: Step, screen: Screen) -> str:
         parts.append(f.moment(step.at, screen.zone) + ("Z" if screen.zone_name == "UTC" else ""))
     total = step.usage.total if step.usage else None
     tail = f"{f.full(total)} tokens" if total is not None else "tokens unknown"
-    room = screen.width - sum(len(part) + 2 for part in parts) - len(tail) - 10
+    if step.inherited:
+        tail += ", copied from another run"
+    used = sum(len(part) + 2 for part in (*parts, tail)) + len(f":{step.line}")
+    room = screen.width - used
     parts.append(f"{cut_middle(inert(step.path), max(room, 16))}:{step.line}")
-    parts.append(tail + (", copied from another run" if step.inherited else ""))
+    parts.append(tail)
     return "  ".join(parts)
 
 
@@ -167,7 +201,7 @@ def _call(call: Call, step: Step, screen: Screen) -> Iterator[str]:
         facts.append(f"exit {call.exit_code}")
     if call.http_status is not None:
         facts.append(f"HTTP {call.http_status}")
-    if call.error is not None:
+    if call.error is not None and call.error is not ErrorClass.UNKNOWN:
         facts.append(str(call.error).replace("_", " "))
     if call.started is not None and call.ended is not None and call.ended > call.started:
         facts.append(f.duration(call.ended - call.started))

@@ -90,6 +90,7 @@ def test_share(part: float | None, shown: str) -> None:
         (None, "unknown"),
         (float("inf"), "unknown"),
         (0, "0 s"),
+        (0.0004, "<0.1 s"),
         (0.42, "0.4 s"),
         (12, "12 s"),
         (119.6, "2 min"),

@@ -55,6 +55,7 @@ def run() -> Run:
     steps[0].calls[0].status = CallStatus.OK
     steps[0].calls[0].tool, steps[0].calls[0].args = "edit", '{"path":"a.py"}'
     steps[0].calls[0].text, steps[0].calls[0].blank = "", True
+    steps[0].calls[0].mutates = True
     steps[0].calls[0].error = steps[0].calls[0].exit_code = None
     steps[1].text = "I run the tests once more."
     steps[4].attempts = [
@@ -128,6 +129,13 @@ def test_marks_stand_at_their_steps() -> None:
     assert "step 2 " in first
     assert "step 3 " in onset
     assert f"{MAIN}:31" in onset
+
+
+def test_what_happened_just_before_is_told() -> None:
+    head = shown().partition("step 1  ")[0]
+    assert 'user      step 1, line 3: "please make\\nthe tests pass"' in head
+    assert 'change    step 1, line 11: edit {"path":"a.py"}' in head
+    assert "compact" not in head  # came later
 
 
 def test_log_text_is_inert() -> None:
