@@ -6,11 +6,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mask_pairs import DIFFERENT, EQUAL
 
 from loopaudit.errors import ConfigError
 from loopaudit.masks import from_settings, mask
-
-from .mask_pairs import DIFFERENT, EQUAL
 
 
 @pytest.mark.parametrize(("a", "b"), EQUAL)
