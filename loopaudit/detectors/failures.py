@@ -20,9 +20,10 @@ RULES: tuple[Rule, ...] = (
         looks_for="Five steps or more in a row in which every call that ran failed.",
         not_counted=(
             "A step with one success. A row that is one error for varied arguments and nothing "
-            "else: that is same-error. Several failures in one response are one failing step. "
-            "Calls that were rejected, or not run because a sibling failed, are no failures; nor "
-            "is a search that says it found nothing. A user message starts again."
+            "else: that is same-error (changes of one file are no varied arguments). Several "
+            "failures in one response are one failing step. Calls that were rejected, or not run "
+            "because a sibling failed, are no failures; nor is a search that says it found "
+            "nothing. A user message starts again."
         ),
         evidence=(
             "On a modern coding set (170 runs) three failing calls in a row killed no success and "
@@ -104,7 +105,7 @@ class _Row:
         self.passing = True  # all failures may pass by themselves
         self.varied = True  # so far one error, and no call twice
         self.errors: set[int | None] = set()
-        self.keys: set[int] = set()
+        self.keys: set[int] = set()  # what was tried: calls, or files to change
         self.pending: list[int] = []  # redundant calls not told yet
 
 
@@ -150,7 +151,7 @@ class Failures(Detector):
         if row is None:
             row = self._row = _Row(failed[0])
         if row.varied:
-            keys = {call.key for call in failed}
+            keys = {_tried(call) for call in failed}
             row.errors.update(errors)
             row.varied = len(row.errors) == 1 and row.keys.isdisjoint(keys)
             row.keys |= keys
@@ -204,6 +205,13 @@ class Failures(Detector):
                 retryable=bool(call.retryable),
             )
         ]
+
+
+def _tried(call: Call) -> int:
+    """The call; of a change to a file only the file: other words for it are no other try."""
+    if call.mutates and call.target is not None:
+        return hash((call.tool, call.target.path))
+    return call.key
 
 
 def _found_nothing(call: Call) -> bool:

@@ -109,6 +109,14 @@ def test_one_error_for_varied_arguments_alone_is_no_row_of_failing_steps() -> No
     assert not any(t.level.stops for t in judged(*tries).trips)
 
 
+def test_failing_changes_of_one_file_are_not_varied() -> None:
+    def edit(path: str, n: int) -> Record:
+        return step(100, failing("edit", {"path": path, "new": f"x{n}"}, "old text not found"))
+
+    assert row(judged(*(edit("a.py", n) for n in range(5)))) == 5
+    assert row(judged(*(edit(f"{'abcde'[n]}.py", n) for n in range(5)))) == 0
+
+
 def test_it_becomes_one_when_a_call_or_another_error_comes_in() -> None:
     tries = [fail(n, "no such table") for n in range(4)]
     for last in (tries[0], fail(9, "access denied")):
