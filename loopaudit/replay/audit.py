@@ -27,6 +27,7 @@ from loopaudit.masks import from_settings
 from loopaudit.model import Run, Skip
 from loopaudit.money import PriceBook, usd
 from loopaudit.replay.merge import drop_copies, joint_jobs, mark_inherited
+from loopaudit.replay.meter import meter
 from loopaudit.replay.pool import run_jobs
 from loopaudit.replay.results import JobResult, RunResult
 from loopaudit.replay.savings import mean_spins, stops_of
@@ -114,6 +115,7 @@ def analyse(options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
     fresh = {s.path for s in found.sources if now - s.mtime < STILL_RUNNING}
     audited = _price_all(runs, options, report, fresh, now)
     report.totals.duplicates_removed += copies
+    meter([(item.found, item.priced) for item in audited], plan.guards)
     _rank(audited, report)
     _judge_guards(audited, plan, report)
     report.meta = {
@@ -136,6 +138,8 @@ def make_plan(options: AuditOptions) -> Plan:
     by_name = {preset.name: preset for preset in map(load, options.guards)}
     guards = tuple(default if p.set == DEFAULT_GUARD else p for p in by_name.values())
     guards = guards or (default,)
+    for preset in (default, *guards):
+        presets.unreachable(preset)  # makes every detector once: a bad option is met here
     needs_text = any(preset.needs_text for preset in guards)
     keep = Keep(vectors=needs_text)
     if options.excerpts:
