@@ -82,7 +82,11 @@ def _slow(value: Any) -> bytes:
     """For what orjson refuses: lone surrogates, integers beyond 64 bits, depth."""
     try:
         text = json.dumps(
-            _plain(value, 0), sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=repr
+            _plain(value, 0),
+            sort_keys=True,
+            ensure_ascii=False,
+            separators=(",", ":"),
+            default=repr,
         )
     except (RecursionError, ValueError, TypeError):
         return _flat(value)

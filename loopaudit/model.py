@@ -103,6 +103,19 @@ class Usage:
         return add(self.input, self.output)
 
 
+#: the counts of a `Usage`; those before `reasoning` are disjoint and add up to its total
+BUCKETS = (
+    "fresh_input",
+    "cache_read",
+    "cache_write_5m",
+    "cache_write_1h",
+    "cache_write_unsplit",
+    "output",
+    "reasoning",
+    "web_searches",
+)
+
+
 def add(a: int | None, b: int | None) -> int | None:
     """Sum in which None is 'not known' and gives way to a known number."""
     return b if a is None else a if b is None else a + b
@@ -239,7 +252,8 @@ class Call:
 
     `key` is a 64-bit digest of tool name and canonical arguments. `result` is a 64-bit digest of
     the result as recorded; `masked` the same with volatile parts (ids, times, pids …) masked: it is
-    set for every call whose key occurs more than once in the run, so use `result_key`. Both are None while the call is unanswered.
+    set for every call whose key occurs more than once in the run, so use `result_key`.
+    Both are None while the call is unanswered.
     """
 
     index: int  # 0-based in the run

@@ -22,7 +22,6 @@ from typing import Any
 from loopaudit.formats.base import Format, Reader, Sample
 from loopaudit.formats.logreader import Tally, stem
 from loopaudit.formats.native_fields import (
-    BUCKETS,
     MARK,
     PLAIN,
     RENAMED,
@@ -34,6 +33,7 @@ from loopaudit.formats.native_write import pieces_of, write
 from loopaudit.formats.shapes import count, name, seconds, shown
 from loopaudit.formats.usages import TOTAL_ONLY
 from loopaudit.model import (
+    BUCKETS,
     BoundaryPiece,
     CallPiece,
     CallStatus,

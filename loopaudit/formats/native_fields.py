@@ -22,17 +22,6 @@ from loopaudit.model import (
 
 VERSION = 1
 
-#: fields of `usage`, named as in `model.Usage`: tokens in disjoint buckets
-BUCKETS = (
-    "fresh_input",
-    "cache_read",
-    "cache_write_5m",
-    "cache_write_1h",
-    "cache_write_unsplit",
-    "output",
-    "reasoning",
-    "web_searches",
-)
 
 Cleaner = Callable[[Any], Any]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from loopaudit.formats.native_fields import (
-    BUCKETS,
     PLAIN,
     TYPES,
     VERSION,
@@ -15,6 +14,7 @@ from loopaudit.formats.native_fields import (
 from loopaudit.formats.shapes import count, dollars, name, number, seconds, whole, words
 from loopaudit.formats.usages import TOTAL_ONLY
 from loopaudit.model import (
+    BUCKETS,
     BoundaryKind,
     BoundaryPiece,
     CallPiece,

@@ -12,10 +12,11 @@ from typing import IO, Any
 
 import orjson
 
-from loopaudit.formats.native_fields import BUCKETS, PLAIN, RENAMED, TYPES, VERSION
+from loopaudit.formats.native_fields import PLAIN, RENAMED, TYPES, VERSION
 from loopaudit.formats.shapes import seconds
 from loopaudit.keys import canonical
 from loopaudit.model import (
+    BUCKETS,
     Attempt,
     AttemptPiece,
     Boundary,

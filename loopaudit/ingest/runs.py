@@ -20,6 +20,7 @@ from loopaudit.effects import ToolTable
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, result_text
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (
+    BUCKETS,
     Attempt,
     AttemptPiece,
     Boundary,
@@ -43,17 +44,6 @@ PLACEHOLDER_OUTPUT = 8
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
 #: masked; past this they are masked at once.
 HELD_TEXT = 48_000_000
-
-_MAX_FIELDS = (
-    "fresh_input",
-    "cache_read",
-    "cache_write_5m",
-    "cache_write_1h",
-    "cache_write_unsplit",
-    "output",
-    "reasoning",
-    "web_searches",
-)
 
 
 _RUN_FIELDS = (
@@ -431,7 +421,7 @@ def _characters(text: bytes) -> int:
 
 def _larger(a: Usage, b: Usage) -> Usage:
     """Field-wise maximum: early pieces carry placeholders, the last the final figures."""
-    for name in _MAX_FIELDS:
+    for name in BUCKETS:
         new = getattr(b, name)
         if new is not None:
             old = getattr(a, name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from loopaudit.findings import Failure, Finding, InputSummary, NotLoop, Trip
 from loopaudit.keys import digest
 from loopaudit.model import (
+    BUCKETS,
     BoundaryKind,
     CallStatus,
     Run,
@@ -20,16 +21,6 @@ from loopaudit.model import (
 
 UNKNOWN = -1  # in integer columns: the log does not say
 MARKS = tuple(UsageMark)
-BUCKETS = (
-    "fresh_input",
-    "cache_read",
-    "cache_write_5m",
-    "cache_write_1h",
-    "cache_write_unsplit",
-    "output",
-    "reasoning",
-    "web_searches",
-)
 
 
 @dataclass(slots=True)

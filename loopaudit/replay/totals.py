@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
 from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
-from loopaudit.model import UsageMark
+from loopaudit.model import BUCKETS, UsageMark
 from loopaudit.money import PriceBook, is_model, usd
-from loopaudit.replay.results import BUCKETS, MARKS, UNKNOWN, RunResult
+from loopaudit.replay.results import MARKS, UNKNOWN, RunResult
 
 _ABSENT = MARKS.index(UsageMark.ABSENT)
 _LOWER = MARKS.index(UsageMark.LOWER_BOUND)
