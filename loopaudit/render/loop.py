@@ -93,7 +93,7 @@ def _guards(finding: Finding, guards: Sequence[GuardResult]) -> Iterator[tuple[s
     for guard in guards:
         stops = [stop for stop in finding.stops if stop.guard == guard.preset]
         if stops:
-            yield label, f"{inert(guard.preset)}: {guard_sentence(stops)}"
+            yield label, f"{inert(guard.preset)}: {guard_sentence(stops, finding.onset.step)}"
             label = ""
             continue
         lacking = {item.needs for item in guard.undecidable if item.run == finding.run}

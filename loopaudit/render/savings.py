@@ -19,21 +19,24 @@ VERBS = {
 }
 
 
-def guard_sentence(stops: Sequence[Stop]) -> str:
+def guard_sentence(stops: Sequence[Stop], onset: int) -> str:
     """What one guard would have done about one finding. `stops` are its entries, at least one.
 
     The savings are a range: from the first stop (warnings ignored) to the first intervention of
-    any kind (obeyed at once).
+    any kind (obeyed at once). A run stopped before step `onset` never comes to this loop.
     """
     ordered = sorted(stops, key=lambda stop: (stop.step, stop.saves_from))
     first = ordered[0]
     stop = next((item for item in ordered if item.level.stops), None)
-    text = f"a limit of {_limit(first)} would have {VERBS[first.level]} at step {first.step + 1:,}"
+    early = stop is not None and stop.step < onset
+    verb = "stopped the run" if early and stop is first else VERBS[first.level]
+    text = f"a limit of {_limit(first)} would have {verb} at step {first.step + 1:,}"
     if stop is None:
         text += " and never stopped it"
     elif stop is not first:
-        text += f" and one of {_limit(stop)} {VERBS[stop.level]} at step {stop.step + 1:,}"
-    return f"{text}, {_savings(stop, first)}"
+        verb = "stopped the run" if early else VERBS[stop.level]
+        text += f" and one of {_limit(stop)} {verb} at step {stop.step + 1:,}"
+    return f"{text}{', before this loop' if early else ''}, {_savings(stop, first)}"
 
 
 def _limit(stop: Stop) -> str:

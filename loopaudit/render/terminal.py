@@ -148,18 +148,22 @@ def _not_loops(report: Report, screen: Screen) -> Iterator[str]:
 
 def _not_read(report: Report, screen: Screen) -> Iterator[str]:
     """Nothing is left out in silence: counted here, listed where asked for or where all is lost."""
-    skips = report.skips
-    if not skips:
-        return
-    shown = skips if screen.why else [] if report.totals.runs else skips[:_MOST]
+    skips, others = report.skips, report.meta.get("other_files", 0)
     files = sum(skip.line is None for skip in skips)
     parts = [f.count(files, "file")] if files else []
     parts += [f.count(len(skips) - files, "record")] if len(skips) > files else []
+    parts += [f"{f.count(others, 'file')} not named like a log"] if others else []
+    shown = skips if screen.why else [] if report.totals.runs else skips[:_MOST]
     hint = "" if len(shown) == len(skips) else "  (--why lists them)"
-    yield from screen.row(f"Not read: {' and '.join(parts)}{hint}", "yellow")
+    if parts:
+        yield from screen.row(f"Not read: {', '.join(parts)}{hint}", "yellow")
     for skip in shown:
         place = inert(skip.path) + (f":{skip.line}" if skip.line is not None else "")
         yield from screen.row(f"{place}  {inert(skip.reason)}", indent=2)
+    repaired = sorted(report.meta.get("repaired", {}).items())
+    if repaired and screen.why:
+        text = ", ".join(f"{number:,} × {inert(what)}" for what, number in repaired)
+        yield from screen.row(f"Repaired: {text}")
 
 
 def _failures(report: Report, screen: Screen) -> Iterator[str]:

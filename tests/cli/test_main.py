@@ -227,3 +227,30 @@ def test_output_is_utf8_whatever_the_locale(command: list[str]) -> None:
 def test_no_colour_and_no_progress_where_nobody_looks(log: Path) -> None:
     ended = run("report", log)
     assert "\x1b" not in ended.out + ended.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colour_on_terminals_only_and_not_where_it_is_unwanted(
+    log: Path, env: dict[str, str], coloured: bool
+) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        process = subprocess.Popen(
+            [*COMMAND, "report", str(log)],
+            env=environment(TERM="xterm", **env),
+            stdout=theirs,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(theirs)
+        text = b""
+        try:
+            while block := terminal.read(65536):
+                text += block
+        except OSError:  # how a terminal ends
+            pass
+        assert process.wait(60) == 0
+    assert b"LOOP 1" in text
+    assert (b"\x1b[1m" in text) is coloured

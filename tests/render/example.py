@@ -245,5 +245,5 @@ def report() -> Report:
             {"loopaudit": 3.0, "fuses:demo": 12.25, "watchdog:demo": None},
             {"loopaudit": 0.503, "fuses:demo": 0.44, "watchdog:demo": None},
         ),
-        meta={"now": T0 + 5600},
+        meta={"now": T0 + 5600, "other_files": 12, "repaired": {"half an emoji": 3}},
     )

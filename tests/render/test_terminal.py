@@ -137,7 +137,7 @@ def stop(level: Level, step: int, usd: str | None, tokens: int | None = None) ->
     ],
 )
 def test_sentence_of_a_guard(stops: list[Stop], tail: str) -> None:
-    assert guard_sentence(stops).endswith(tail)
+    assert guard_sentence(stops, 3).endswith(tail)
 
 
 def test_a_log_that_still_grows_is_said_to_run_with_the_age_of_its_last_event() -> None:
@@ -243,6 +243,13 @@ def test_an_empty_report_shows_that_nothing_was_measured() -> None:
     assert "Nothing measured" in text
     assert "No loops" not in text
     assert "Complete" not in text
+
+
+def test_nothing_is_left_out_in_silence() -> None:
+    assert "Not read: 2 records, 12 files not named like a log (--why lists" in flat(report())
+    text = flat(report(), replace(PLAIN, why=True))
+    assert "logs/c4f1.jsonl:77 not JSON: cut in the middle" in text
+    assert "Repaired: 3 × half an emoji" in text
 
 
 def test_a_failure_of_an_extension_is_shown_with_its_owner() -> None:
