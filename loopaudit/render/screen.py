@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from typing import TextIO
 
 from rich.cells import cell_len
 
@@ -36,6 +37,14 @@ class Screen:
         hang = max(indent, cell_len(head))
         for number, line in enumerate(wrap(text, max(self.width - hang, 20))):
             yield (head if number == 0 else " " * hang) + self.style(line, *styles)
+
+
+def put(lines: Iterable[str], stream: TextIO) -> None:
+    """Writes lines of text; one that starts with `::` would be a command to CI runners."""
+    for line in lines:
+        if line.lstrip().startswith("::"):
+            line = line.replace("::", ": :", 1)
+        stream.write(line.rstrip(" ") + "\n")
 
 
 def table(rows: Sequence[tuple[str, ...]], right: Container[int] = ()) -> Iterator[str]:

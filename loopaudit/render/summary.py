@@ -73,7 +73,7 @@ def _totals(report: Report, screen: Screen) -> Iterator[str]:
             f"{mark}{f.full(tokens.total)} tokens" + (f": {', '.join(buckets)}" if buckets else "")
         )
         yield from screen.row(_cost(totals, mark), "bold")
-    yield from screen.row(_completeness(totals), *_completeness_style(totals))
+    yield from screen.row(completeness(totals), *completeness_style(totals))
 
 
 def _period(runs: list[RunSummary], screen: Screen) -> str:
@@ -102,7 +102,7 @@ def _cost(totals: Totals, mark: str) -> str:
     return cost
 
 
-def _completeness(totals: Totals) -> str:
+def completeness(totals: Totals) -> str:
     reasons = [inert(reason) for reason in totals.reasons]
     if totals.unpriced_tokens and not any("price" in reason for reason in reasons):
         reasons.append(f"{f.full(totals.unpriced_tokens)} tokens without a price")
@@ -121,7 +121,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(inert(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
 
 
-def _completeness_style(totals: Totals) -> tuple[str, ...]:
+def completeness_style(totals: Totals) -> tuple[str, ...]:
     plain = totals.completeness is Completeness.COMPLETE and not totals.reasons
     return () if plain and not totals.unpriced_tokens else ("yellow",)
 

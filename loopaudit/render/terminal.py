@@ -13,7 +13,7 @@ from typing import TextIO
 from loopaudit.findings import GuardResult, Report
 from loopaudit.render import figures as f
 from loopaudit.render.loop import loop, wasted
-from loopaudit.render.screen import Screen, table
+from loopaudit.render.screen import Screen, put, table
 from loopaudit.render.summary import summary
 from loopaudit.render.text import inert
 
@@ -21,13 +21,7 @@ _MOST = 5  # inputs listed that could not be read, where nothing could
 
 
 def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
-    screen = screen or Screen()
-    for line in lines(report, screen):
-        # a line that starts with `::` is a command to CI runners
-        bare = line.lstrip()
-        if bare.startswith("::"):
-            line = line.replace("::", ": :", 1)
-        stream.write(line.rstrip(" ") + "\n")
+    put(lines(report, screen or Screen()), stream)
 
 
 def lines(report: Report, screen: Screen) -> Iterator[str]:

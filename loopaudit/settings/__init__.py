@@ -20,7 +20,17 @@ from loopaudit.settings.values import Place, Table, closest
 __all__ = ["TABLES", "Layer", "Place", "Settings", "Table", "load"]
 
 #: what may stand at the top of a settings file
-TABLES = ("guards", "task_types", "tools", "prices", "report", "budgets", "masks", "plugins")
+TABLES = (
+    "guards",
+    "task_types",
+    "tools",
+    "prices",
+    "report",
+    "budgets",
+    "reconcile",
+    "masks",
+    "plugins",
+)
 
 FILE = "loopaudit.toml"
 PREFIX = "LOOPAUDIT_"
