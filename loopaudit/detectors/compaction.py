@@ -38,15 +38,16 @@ RULES: tuple[Rule, ...] = (
 class Rounds:
     """What happened since the last compaction. Kept by the detector that knows what is a repeat."""
 
-    __slots__ = ("_calls", "_count", "_excused", "_first", "_group", "_last", "_unpaid", "news")
+    __slots__ = ("_calls", "_count", "_excused", "_first", "_last", "_row", "_unpaid", "news")
 
     def __init__(self) -> None:
+        self._row = 0  # number of the row of rounds
         self.forget()
 
     def forget(self) -> None:
         """A new request: counted from the start."""
         self._count = 1  # rounds with nothing new, and the one before them
-        self._group: tuple[str, int] | None = None
+        self._row += 1
         self._first: Call | None = None  # the oldest first occurrence of what is repeated
         self._last = 0  # step of the newest repeat
         self._unpaid = False  # the last round was redundant, its compaction had no response
@@ -83,15 +84,13 @@ class Rounds:
         if first is None:
             return NONE
         self._unpaid = bool(calls) and step is None
-        if self._group is None:
-            self._group = (SIGNAL, first.index)
         paid = () if step is None or (excused and not calls) else (step.index,)
         return (
             Reading(
                 signal=SIGNAL,
                 count=self._count,
                 step=self._last if step is None else step.index,
-                group=self._group,
+                group=(SIGNAL, self._row),
                 first_step=first.step,
                 first_call=first.index,
                 redundant=calls,

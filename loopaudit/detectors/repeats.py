@@ -31,9 +31,9 @@ RULES: tuple[Rule, ...] = (
         ),
         not_counted=(
             "Between two equal calls: a successful change of state (of the same file where the "
-            "call names one), a real user message, another result. The first repeat after the "
-            "context was compacted is excused once. Equal calls side by side in one response are "
-            "one round."
+            "call names one), a real user message, another result; for a call that changes state "
+            "also another result of a call that looks. The first repeat after the context was "
+            "compacted is excused once. Equal calls side by side in one response are one round."
         ),
         evidence=(
             "Stopping at 3 equal calls with results ignored kills 22 % of the successes of a "
@@ -142,10 +142,12 @@ class Repeats(Detector):
         self._at = NEVER  # newest answered call
         self._lost_at = NEVER  # newest answered call before the last loss of memory
         self._waited_at = NEVER  # newest known wait
+        self._changed_at = NEVER  # newest call whose answer differed from its last one
         self._news = False  # this step brought something new, or waited
         self._repeats: list[int] = []  # calls of this step that brought nothing new
         self._row = 0  # steps in a row without anything new
-        self._row_first: Call | None = None  # where the first of them was first done
+        self._row_from = 0  # the first of these steps
+        self._row_first: Call | None = None  # where it was first done
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         kind = boundary.kind
@@ -175,6 +177,8 @@ class Repeats(Detector):
         redundant = tuple(self._repeats)
         self._repeats = []
         self._row += 1
+        if self._row == 1:
+            self._row_from = step.index
         first = self._row_first
         assert first is not None
         return (
@@ -183,7 +187,7 @@ class Repeats(Detector):
                 count=self._row,
                 step=step.index,
                 call=redundant[-1],
-                group=(NOTHING_NEW, step.index - self._row),
+                group=(NOTHING_NEW, self._row_from),
                 first_step=first.step,
                 first_call=first.index,
                 redundant=redundant,
@@ -223,6 +227,8 @@ class Repeats(Detector):
         readings: Sequence[Reading] = NONE
         moved_on = self._moved_on(chain, call)
         if moved_on:
+            if not _equal(last, call):
+                self._changed_at = call.index
             chain.end(moved_on, call.step)
             chain.restart(call)
             self._news = self._rounds.news = True
@@ -255,6 +261,8 @@ class Repeats(Detector):
             if last.failed and last.retryable and not call.failed:
                 return RETRIED
             return POLL_PROGRESS if call.polls else CHANGED_RESULT
+        if call.mutates and self._changed_at > last.index:
+            return EFFECT_SEEN
         if self._lost_at >= last.index and self._progress.anywhere_since(last.index):
             return MEMORY_LOSS
         return None
@@ -312,6 +320,7 @@ class Repeats(Detector):
 # kinds of `dismissed`
 POLL_PROGRESS = "poll-with-progress"
 CHANGED_RESULT = "changed-result"
+EFFECT_SEEN = "effect-seen"
 AFTER_EDIT = "test-after-edit"
 AFTER_CHANGE = "re-read-after-change"
 MEMORY_LOSS = "re-read-after-memory-loss"
@@ -320,6 +329,7 @@ RETRIED = "retry-of-transient-error"
 _WORDS = {
     POLL_PROGRESS: "and {n} of the answers were new: the wait moves on",
     CHANGED_RESULT: "and {n} of the answers were new",
+    EFFECT_SEEN: "{n} of them after another call had shown a change",
     AFTER_EDIT: "{n} of them after a change of state",
     AFTER_CHANGE: "{n} of them after that file was changed",
     MEMORY_LOSS: "{n} of them after the context was compacted",

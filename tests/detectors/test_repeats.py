@@ -176,6 +176,17 @@ def test_sending_the_same_message_again_is_a_repeat_with_side_effects() -> None:
     assert notes == ["1 repeated side effect", "2 repeated side effects"]
 
 
+def test_a_change_that_is_seen_to_work_is_no_repeat() -> None:
+    def look(answer: str) -> Record:
+        return step(100, call("browser_snapshot", {}, answer))
+
+    scroll = step(100, call("browser_press_key", {"key": "PageDown"}, "ok"))
+    found = judged(*[s for n in range(5) for s in (scroll, look(f"page {'abcde'[n]}"))])
+    assert found.findings == []
+    assert {"changed-result", "effect-seen"} <= found.kinds
+    assert judged(*[s for _ in range(5) for s in (scroll, look("the end"))]).only.rule == "cycle"
+
+
 # -- loss of memory -------------------------------------------------------------------------------
 
 
