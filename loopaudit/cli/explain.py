@@ -39,7 +39,7 @@ def explain(
 ) -> None:
     from loopaudit import settings
     from loopaudit.cli.output import coloured, width
-    from loopaudit.render.screen import Screen
+    from loopaudit.render.screen import Screen, put
 
     chosen = settings.load(config)
     screen = Screen(width(sys.stdout), coloured(sys.stdout))
@@ -49,8 +49,7 @@ def explain(
         lines = _overview(chosen.table("guards"), screen)
     else:
         lines = _pages(name, chosen.table("guards"), screen)
-    for line in lines:
-        print(line.rstrip(" "))
+    put(lines, sys.stdout)
 
 
 def _price(model: str, chosen: Any, screen: Screen) -> Iterator[str]:

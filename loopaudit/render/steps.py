@@ -19,7 +19,7 @@ from loopaudit.model import (
 )
 from loopaudit.render import figures as f
 from loopaudit.render.savings import VERBS
-from loopaudit.render.screen import Screen
+from loopaudit.render.screen import Screen, put
 from loopaudit.render.text import cut, cut_middle, inert
 
 _LABEL = 10
@@ -60,8 +60,7 @@ def write(
     `trips` are what guards would have done on this run, each with the name of its preset.
     """
     chosen = range(span[0], span[1] + 1) if span else around(findings, len(run.steps))
-    for line in _lines(run, findings, trips, screen, [*chosen]):
-        stream.write(line.rstrip(" ") + "\n")
+    put(_lines(run, findings, trips, screen, [*chosen]), stream)
 
 
 def around(findings: Iterable[Finding], steps: int) -> list[int]:
