@@ -48,7 +48,7 @@ from loopaudit.replay.totals import (
 from loopaudit.replay.worker import DEFAULT_GUARD, Plan, ingest
 from loopaudit.settings import Settings
 
-#: a log whose last event or last write is younger than this is said to be still running, seconds
+#: a run whose last event is younger than this is said to be still running, seconds
 STILL_RUNNING = 600.0
 #: reasons for a skip that lose nothing that was meant to be counted
 _HARMLESS = ("empty", "a folder, not a file", "no reader knows this log", CUT_TAIL)
@@ -225,8 +225,9 @@ def _price_all(
             continue
         note_gaps(found, priced, ledger)
         summary = _summary(found, priced)
-        summary.still_running = found.run.path in fresh or (
-            found.run.ended is not None and 0 <= now - found.run.ended < STILL_RUNNING
+        last = found.run.ended  # a log without times is told by when it was written
+        summary.still_running = (
+            found.run.path in fresh if last is None else 0 <= now - last < STILL_RUNNING
         )
         totals.runs += 1
         totals.responses += sum(1 for i in priced.own if not found.columns.compaction[i])
