@@ -119,6 +119,7 @@ def audit_options(
     log_format: str | None = None,
     processes: int | None = None,
     excerpts: bool = False,
+    estimate: bool = False,
 ) -> AuditOptions:
     """What the engine is asked for. Raises `UsageError` where something is named wrong."""
     from loopaudit.plugins import format_names
@@ -138,6 +139,7 @@ def audit_options(
         processes=processes,
         settings=settings,
         excerpts=excerpts,
+        estimate=estimate,
     )
 
 

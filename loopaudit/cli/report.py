@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.errors import ExitCode, InputError, UsageError
+from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from loopaudit.findings import Report
     from loopaudit.render.screen import Screen
-    from loopaudit.replay.audit import AuditOptions
 
 app = typer.Typer(
     **command(
@@ -79,6 +78,10 @@ def report(
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep watching, and show again when a log grows.")
     ] = False,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Estimate outputs that were written before they ended."),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 3 where input is partial.")
     ] = False,
@@ -98,6 +101,7 @@ def report(
 
     from loopaudit import settings
     from loopaudit.cli import options as given
+    from loopaudit.cli.auditing import analysed, exit_code
     from loopaudit.cli.catalog import titles
     from loopaudit.cli.output import check, opened
     from loopaudit.render.screen import Screen
@@ -118,6 +122,7 @@ def report(
         log_format=log_format,
         processes=processes,
         excerpts=excerpts,
+        estimate=estimate,
     )
     if not paths and not quiet:
         print(f"loopaudit: reading {', '.join(options.paths)}", file=sys.stderr)
@@ -133,8 +138,8 @@ def report(
 
         if format is not Format.TEXT or output not in (None, "-") or "-" in options.paths:
             raise UsageError("--follow shows text of files on the screen, nothing else")
-        watch(options.paths, lambda: _text(_audited(options, quiet=True), sys.stdout, screen))
-    found = _audited(options, quiet=quiet)
+        watch(options.paths, lambda: _text(analysed(options, quiet=True)[0], sys.stdout, screen))
+    found, _ = analysed(options, quiet=quiet)
     if verbose:
         _inputs(found)
     with opened(output) as stream:
@@ -144,27 +149,7 @@ def report(
             write(found, stream, excerpts=excerpts)
         else:
             _text(found, stream, screen)
-    return _exit_code(found, strict=strict or preferred.strict, quiet=quiet)
-
-
-def _audited(options: AuditOptions, *, quiet: bool) -> Report:
-    from loopaudit.cli.progress import bar
-    from loopaudit.replay.audit import audit
-
-    with bar(not quiet) as progress:
-        found = audit(replace(options, progress=progress))
-    if not _measured(found):
-        named = {skip.path: skip.reason for skip in found.skips if skip.line is None}
-        for path in options.paths:
-            if path in named and named[path] != "empty":
-                raise InputError(
-                    f"{path}: {named[path]}", "name a log, or a folder that holds logs"
-                )
-    return found
-
-
-def _measured(found: Report) -> bool:
-    return bool(found.totals.responses or found.totals.calls)
+    return exit_code(found, strict=strict or preferred.strict, quiet=quiet)
 
 
 def _text(found: Report, stream: TextIO, screen: Screen) -> None:
@@ -185,20 +170,3 @@ def _inputs(found: Report) -> None:
             f" {sum(item.records_ignored.values()):,} ignored, {item.skips:,} lost{missing}",
             file=sys.stderr,
         )
-
-
-def _exit_code(found: Report, *, strict: bool, quiet: bool) -> ExitCode:
-    """What the report ends with; loops alone are no failure."""
-    from loopaudit.findings import Completeness
-
-    code, why = ExitCode.PASS, ""
-    if found.failures:
-        code, why = ExitCode.INTERNAL, f"{len(found.failures):,} failure(s), see the report"
-    elif not _measured(found):
-        code, why = ExitCode.UNKNOWN, "nothing measured: no model response and no tool call found"
-    elif strict and found.totals.completeness is Completeness.PARTIAL:
-        code, why = ExitCode.UNKNOWN, f"partial input: {'; '.join(found.totals.reasons)}"
-    if why and not quiet:
-        sys.stdout.flush()
-        print(f"loopaudit: {why}", file=sys.stderr)
-    return code
