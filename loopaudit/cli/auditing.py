@@ -1,0 +1,51 @@
+"""Runs the engine for a command: with a progress bar, and the exit code that all commands share."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopaudit.errors import ExitCode, InputError
+
+if TYPE_CHECKING:
+    from loopaudit.findings import Report
+    from loopaudit.replay.audit import AuditedRun, AuditOptions
+
+
+def analysed(options: AuditOptions, *, quiet: bool) -> tuple[Report, list[AuditedRun]]:
+    """The report and its priced runs. Raises `InputError` where what was named is no log."""
+    from loopaudit.cli.progress import bar
+    from loopaudit.replay.audit import analyse
+
+    with bar(not quiet) as progress:
+        found, audited = analyse(replace(options, progress=progress))
+    if not measured(found):
+        named = {skip.path: skip.reason for skip in found.skips if skip.line is None}
+        for path in options.paths:
+            if path in named and named[path] != "empty":
+                raise InputError(
+                    f"{path}: {named[path]}", "name a log, or a folder that holds logs"
+                )
+    return found, audited
+
+
+def measured(found: Report) -> bool:
+    return bool(found.totals.responses or found.totals.calls)
+
+
+def exit_code(found: Report, *, strict: bool, quiet: bool) -> ExitCode:
+    """What a report ends with; loops and spent budgets alone are no failure."""
+    from loopaudit.findings import Completeness
+
+    code, why = ExitCode.PASS, ""
+    if found.failures:
+        code, why = ExitCode.INTERNAL, f"{len(found.failures):,} failure(s), see the report"
+    elif not measured(found):
+        code, why = ExitCode.UNKNOWN, "nothing measured: no model response and no tool call found"
+    elif strict and found.totals.completeness is Completeness.PARTIAL:
+        code, why = ExitCode.UNKNOWN, f"partial input: {'; '.join(found.totals.reasons)}"
+    if why and not quiet:
+        sys.stdout.flush()
+        print(f"loopaudit: {why}", file=sys.stderr)
+    return code
