@@ -1,0 +1,212 @@
+"""The contract of rules, formats and presets, held against `sample_logs`.
+
+Every rule has one log that trips it and a near miss that must not; every format has a sample that
+is read by its own reader without being told; every preset loads and runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from loopaudit import plugins
+from loopaudit.cli.catalog import rules
+from loopaudit.findings import EndedBy, Report, Rule
+from loopaudit.guards import presets
+from loopaudit.replay.audit import AuditOptions, audit
+from loopaudit.settings import Settings
+
+SAMPLES = Path(__file__).resolve().parents[1] / "sample_logs"
+RULES = rules()
+
+#: a set of the user's, for the rules whose numbers no built-in set judges by
+_OWN = {
+    "policy": "each",
+    "rule": [
+        {"signal": signal, "detector": f"loopaudit.detectors.{place}", "warn": limit}
+        for signal, place, limit in (
+            ("gap", "timeouts:Gap", 300),
+            ("retries_over_policy", "retries:Retries", 4),
+            ("wait_outside_interval", "retries:Retries", 1),
+            ("nested_retries", "retries:Retries", 1),
+        )
+    ],
+}
+_SETTINGS = Settings(values={"guards": {"own": _OWN}})
+_REPORTED = {rule.signal for rule in presets.load("loopaudit").rules if rule.report is not None}
+
+
+def run(path: Path, guard: str = "loopaudit") -> Report:
+    return audit(
+        AuditOptions([str(path)], guards=(guard,), processes=1, settings=_SETTINGS, now=2e9)
+    )
+
+
+def judged_by(signal: str) -> str:
+    """The first set that has thresholds for this signal."""
+    for name in ("loopaudit", "fuses", "watchdog", "backstop", "backstop:demo", "own"):
+        rule = presets.load(name, {"own": _OWN}).rule(signal)
+        if rule and rule.thresholds.levels:
+            return name
+    raise AssertionError(f"no guard set judges by {signal}")
+
+
+def verdicts(report: Report, signal: str) -> set[str]:
+    return {
+        verdict.trip.level.value
+        for guard in report.guards
+        for verdict in guard.verdicts
+        if verdict.trip.detector == signal
+    }
+
+
+# -- rules ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_trips_on_its_log(rule: str) -> None:
+    signal = RULES[rule].signal
+    report = run(SAMPLES / "rules" / f"{rule}.trips.jsonl", judged_by(signal))
+    found = [finding.rule for finding in report.findings]
+    assert found == ([rule] if signal in _REPORTED else [])
+    assert verdicts(report, signal)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_silent_on_its_near_miss(rule: str) -> None:
+    signal = RULES[rule].signal
+    report = run(SAMPLES / "rules" / f"{rule}.near_miss.jsonl", judged_by(signal))
+    assert report.totals.responses >= 1
+    assert report.findings == []
+    if signal not in _REPORTED:  # of the others a guard may warn before they are worth a finding
+        assert verdicts(report, signal) == set()
+
+
+def test_every_rule_has_both_logs_and_no_log_is_left_over() -> None:
+    found = {path.name for path in (SAMPLES / "rules").iterdir()}
+    assert found == {f"{rule}.{kind}.jsonl" for rule in RULES for kind in ("trips", "near_miss")}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_a_rule_carries_its_own_documentation(rule: Rule) -> None:
+    for field in ("title", "looks_for", "not_counted", "evidence", "remedy"):
+        assert len(getattr(rule, field)) > 10, field
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.id)
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)*", rule.signal)
+
+
+# -- formats --------------------------------------------------------------------------------------
+
+
+SESSION = "claude_code/-home-noor-dev-harbour-api/3f0c9a52-7d1e-4b68-9c34-5a2e8d7f1b06"
+WRAPPED = "codex/rollout-2026-09-22T14-05-00-019f3a6e-52c1-7d40-9b8e-2f6a7c1d0e93"
+BARE = "codex/rollout-2025-07-18T16-40-02-5b1e7c90-3a42-4d8f-b6c1-0e9f2a7d4b38"
+#: file -> format, responses, calls, failed calls, tokens: counted by hand in the files
+FILES: dict[str, tuple[str, int, int, int, int | None]] = {
+    f"{SESSION}.jsonl": ("claude_code", 7, 7, 1, 92_287),
+    f"{SESSION}/subagents/agent-a7c41e09b.jsonl": ("claude_code", 3, 2, 0, 20_881),
+    f"{WRAPPED}.jsonl": ("codex", 6, 5, 1, 40_475),
+    f"{BARE}.jsonl": ("codex", 3, 2, 0, None),
+    "openai_chat/conversation_a_line.jsonl": ("openai_chat", 12, 7, 1, None),
+    "openai_chat/message_a_line.jsonl": ("openai_chat", 4, 4, 1, None),
+    "openai_chat/array.json": ("openai_chat", 3, 2, 0, None),
+    "openai_responses/items.jsonl": ("openai_responses", 3, 2, 1, None),
+    "openai_responses/items.json": ("openai_responses", 3, 2, 0, None),
+    "anthropic_messages/messages.jsonl": ("anthropic_messages", 4, 4, 1, None),
+    "anthropic_messages/messages.json": ("anthropic_messages", 2, 1, 0, None),
+    "vercel_ai/messages.json": ("vercel_ai", 4, 3, 1, None),
+    "vercel_ai/steps.json": ("vercel_ai", 3, 2, 1, 1_208),
+    "gemini_generate/contents.json": ("gemini_generate", 3, 2, 1, None),
+    "openai_agents/trace.jsonl": ("openai_agents", 3, 3, 1, 832),
+    "openai_agents/raw_responses.json": ("openai_agents", 2, 1, 0, 499),
+    "http_log/chat_requests.jsonl": ("http_log", 4, 3, 1, 829),
+    "http_log/gemini_requests.jsonl": ("http_log", 3, 2, 1, 560),
+    "http_log/cassette.yaml": ("http_log", 2, 1, 0, 233),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_sample_is_read_by_its_own_reader(name: str) -> None:
+    report = run(SAMPLES / name)
+    assert report.skips == []
+    assert report.failures == []
+    (entry,) = report.inputs
+    totals = report.totals
+    found = (totals.responses, totals.calls, totals.calls_failed, totals.tokens.total)
+    assert (entry.format, *found) == FILES[name]
+    assert entry.confidence >= 0.8
+    assert report.findings == []
+
+
+def test_every_format_has_a_sample_and_no_sample_is_left_over() -> None:
+    assert {entry[0] for entry in FILES.values()} | {"loopaudit"} == set(plugins.FORMATS)
+    found = {
+        path.relative_to(SAMPLES).as_posix()
+        for path in SAMPLES.rglob("*")
+        if path.is_file() and "rules" not in path.parts and not path.name.endswith(".meta.json")
+    }
+    assert found == {*FILES, "runaway.jsonl"}
+
+
+def test_a_sub_agent_is_linked_to_its_parent() -> None:
+    report = run(SAMPLES / "claude_code")
+    parents = {summary.id: summary.parent for summary in report.runs}
+    assert len(parents) == 2
+    (child,) = [run for run, parent in parents.items() if parent is not None]
+    assert parents[child] in parents
+    assert report.totals.tokens.total == 92_287 + 20_881
+
+
+def test_the_runaway_session_tells_its_story() -> None:
+    """97 responses; from step 13 on 28 rounds of edit, read, test, none of which brought anything.
+
+    The test run of the first round had failed alike in step 10: 82 steps are waste.
+    """
+    report = run(SAMPLES / "runaway.jsonl")
+    (loop,) = report.findings
+    assert (report.totals.responses, report.totals.calls) == (97, 96)
+    assert report.totals.tokens.total == tokens_by_message(SAMPLES / "runaway.jsonl")
+    assert (loop.rule, loop.period, loop.occurrences) == ("cycle", 3, 28)
+    assert (loop.onset.step, loop.last.step, len(loop.waste.steps)) == (14, 95, 82)
+    assert loop.ended_by is EndedBy.USER
+    assert report.totals.usd is not None
+    assert loop.waste.usd is not None
+    assert report.totals.usd > loop.waste.usd > Decimal(9)
+
+
+def tokens_by_message(path: Path) -> int:
+    """Each message's usage once, added up without any part of loopaudit."""
+    usage = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        message = json.loads(line).get("message", {})
+        if "usage" in message:
+            usage[message["id"]] = message["usage"]
+    kinds = ("input", "cache_creation_input", "cache_read_input", "output")
+    return sum(entry[f"{kind}_tokens"] for entry in usage.values() for kind in kinds)
+
+
+def test_the_whole_folder_is_read_without_a_loss() -> None:
+    report = run(SAMPLES)
+    assert report.skips == []
+    assert report.failures == []
+    assert {entry.format for entry in report.inputs} == set(plugins.FORMATS)
+    reported = {rule.id for rule in RULES.values() if rule.signal in _REPORTED}
+    assert {finding.rule for finding in report.findings} >= reported
+
+
+# -- presets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_every_preset_loads_and_judges(name: str) -> None:
+    preset = presets.load(name)
+    assert preset.name == name
+    assert preset.description
+    assert preset.rules or preset.limits
+    report = run(SAMPLES / "rules" / "same-call-same-result.trips.jsonl", name)
+    assert [guard.preset for guard in report.guards] == [name]
+    assert report.failures == []
