@@ -16,9 +16,9 @@ sizes, file names, line numbers, versions, amounts. Where both readings are poss
   mixed letters and digits, 15 or more digits, a short prefix as in `m-101`. A small number or
   `ORD-4711` is content, unless the whole text is a short acknowledgement (`{"ok":true,"id":4711}`,
   `Created issue #4711`): doing it once more is a repeat, whatever number it got.
-- A *hash of content* (git commit, sha256, digest, `sum  file`) is content: it changes only when
-  something changed. Other bare runs of 12, 16, 24, 32 or 64 hex digits are ids of containers,
-  traces, records; other lengths may be data.
+- A *hash of content* (git commit, md5, sha256, `sum  file`) is content: it changes only when
+  something changed. Bare runs of 12, 16, 24 or 64 hex digits without such a label are ids of
+  containers, spans, records; other lengths may be data.
 
 Speed: a mask runs only where the text's `shape` hints at it, and all repeats are bounded, so that
 the time is linear in the length of the text.

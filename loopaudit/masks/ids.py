@@ -17,7 +17,7 @@ _UUID = re.compile(
     r"(?![0-9A-Za-z])"
 )
 _HEX_RUN = re.compile(r"(?<![0-9A-Za-z_./+{-])[0-9a-fA-F]{12,64}(?![0-9A-Za-z_+/=-]|\.[A-Za-z])")
-_ID_LENGTHS = frozenset((12, 16, 24, 32, 64))  # not 40 (git), nor the lines of a dump
+_ID_LENGTHS = frozenset((12, 16, 24, 64))  # not 32 (md5), 40 (git), nor the lines of a dump
 _HASH_LABEL = re.compile(
     r"(?:commit|sha-?\d{0,3}|md5|digest|checksum|hash|etag|integrity|rev|revision|head|tree|blob"
     r"|merge|index|fingerprint|parent|from|@|提交|摘要|校验和|哈希)[\"']?\s?[:=：(]?\s?[\"']?\Z|\.\.\Z",

@@ -327,6 +327,7 @@ DIFFERENT: list[tuple[str, str]] = [
     ("score 3:2", "score 3:3"),
     ("1920x1080", "1280x720"),
     ("the 1990s", "the 1980s"),
+    ("297fb589b89ef7bf41c4d7435c133254", "4f2e262a9de52bc2fad458be961936a7"),
     ("flag{d316759c281bf925d600be698a4973d5}", "flag{e316759c281bf925d600be698a4973d5}"),
     (
         "4a02dcbc0e3ace4d398988d60a33e73afad4d201deb426303159f086cada",
