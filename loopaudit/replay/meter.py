@@ -27,8 +27,12 @@ def meter(runs: Sequence[tuple[RunResult, Priced]], presets: Iterable[Preset]) -
 
 
 def _steps(found: RunResult, priced: Priced) -> list[Step]:
-    """What a meter needs of the steps that count: when, how many tokens, how much money."""
-    table, cost = found.columns, priced.cost
+    """What a meter needs of the steps that count: when, how many tokens, how much money.
+
+    A cost that the log records comes before the list price.
+    """
+    table = found.columns
+    cost = [r if r != UNKNOWN else p for r, p in zip(table.cost, priced.cost, strict=True)]
     return [
         Step(
             index=i,
