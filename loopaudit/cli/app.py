@@ -19,6 +19,7 @@ from loopaudit.errors import UsageError
 COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("loopaudit.cli.report", "What loops there are, what they wasted, what stops them."),
     "show": ("loopaudit.cli.show", "The steps of one run, around the onset of its loops."),
+    "cost": ("loopaudit.cli.cost", "What tokens and money went to, and which budgets they broke."),
     "explain": ("loopaudit.cli.explain", "What a rule, guard, format or price is and means."),
     "schema": ("loopaudit.cli.schema", "JSON Schema of the report or of our own log format."),
 }

@@ -1,0 +1,182 @@
+"""What each step adds to a bill, as columns, and the sums of them.
+
+Columns hold whole numbers, money in picodollars, `UNKNOWN` where the log or the price list is
+silent. Sums are exact; a sum of nothing known is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal
+
+from loopaudit.cost.carried import carried
+from loopaudit.findings import Completeness
+from loopaudit.model import BUCKETS, UsageMark
+from loopaudit.money import PriceBook, is_model, usd
+from loopaudit.replay.audit import AuditedRun
+from loopaudit.replay.results import MARKS, UNKNOWN
+
+_ABSENT = MARKS.index(UsageMark.ABSENT)
+_LOWER = MARKS.index(UsageMark.LOWER_BOUND)
+_ESTIMATED = MARKS.index(UsageMark.ESTIMATED)
+
+Columns = Mapping[str, Sequence[int]]
+
+
+@dataclass(slots=True)
+class Amounts:
+    """Sums over steps. Tokens lie in disjoint buckets, `reasoning` inside `output`.
+
+    `waste_*` are the redundant steps, each once. `carried_*` is what other responses re-sent
+    because of them (see `carried`), an estimate; it lies outside the waste.
+    """
+
+    responses: int = 0  # without compactions
+    calls: int = 0
+    fresh_input: int | None = None
+    cache_read: int | None = None
+    cache_write_5m: int | None = None
+    cache_write_1h: int | None = None
+    cache_write_unsplit: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    web_searches: int | None = None  # requests
+    tokens: int | None = None
+    pico: int | None = None  # at list prices
+    recorded_pico: int | None = None  # as the log itself says
+    waste_steps: int = 0
+    waste_tokens: int | None = None
+    waste_pico: int | None = None
+    carried_tokens: int | None = None
+    carried_pico: int | None = None
+    unpriced_tokens: int = 0
+    inherited_tokens: int | None = None  # of copied responses, counted where they belong
+    absent: int = 0  # responses without usage
+    lower_bound: int = 0  # responses whose output was written before it ended
+    estimated: int = 0  # responses with estimated usage
+    caveats: int = 0  # responses whose price rests on something that the log does not tell
+    partial: bool = False  # records of these logs could not be read
+
+    @property
+    def cache_write(self) -> int | None:
+        known = [
+            part
+            for part in (self.cache_write_5m, self.cache_write_1h, self.cache_write_unsplit)
+            if part is not None
+        ]
+        return sum(known) if known else None
+
+    @property
+    def usd(self) -> Decimal | None:
+        return dollars(self.pico)
+
+    @property
+    def completeness(self) -> Completeness:
+        """The worst mark, as in the totals of the report."""
+        if self.partial:
+            return Completeness.PARTIAL
+        if self.absent or self.lower_bound or self.unpriced_tokens:
+            return Completeness.LOWER_BOUND
+        if self.estimated or self.caveats:
+            return Completeness.ESTIMATED
+        return Completeness.COMPLETE
+
+    def settle(self) -> Amounts:
+        """Nothing wasted costs 0, not an unknown amount. To be called when all is summed up."""
+        if not self.waste_steps:
+            self.waste_tokens = self.waste_pico = 0
+        if not self.carried_tokens:
+            self.carried_tokens = self.carried_pico = 0
+        return self
+
+    def add(self, other: Amounts) -> None:
+        for name in _NAMES:
+            more = getattr(other, name)
+            if more is not None:
+                setattr(self, name, (getattr(self, name) or 0) + more)
+        self.partial |= other.partial
+
+
+_NAMES = tuple(field.name for field in fields(Amounts) if field.name != "partial")
+_COUNTS = frozenset(field.name for field in fields(Amounts) if field.default == 0)
+
+
+def dollars(amount: int | None) -> Decimal | None:
+    """Picodollars as exact USD."""
+    return None if amount is None else usd(amount)
+
+
+def columns_of(item: AuditedRun, book: PriceBook) -> dict[str, Sequence[int]]:
+    """A column for every number in `Amounts`, one entry a step, for the steps that count."""
+    table, cost = item.found.columns, item.priced.cost
+    size = len(table)
+    columns: dict[str, Sequence[int]] = dict(zip(BUCKETS, table.buckets, strict=True))
+    columns |= {
+        "responses": [1 - compaction for compaction in table.compaction],
+        "calls": table.calls,
+        "tokens": table.total,
+        "pico": cost,
+        "recorded_pico": table.cost,
+    }
+    absent, lower, estimated, caveats, unpriced = ([0] * size for _ in range(5))
+    priceable = [model is None or is_model(model) for model in table.models]
+    for i in item.priced.own:
+        mark = table.marks[i]
+        if mark == _ABSENT:
+            absent[i] = 1 - table.compaction[i]
+            continue
+        lower[i] = mark == _LOWER
+        estimated[i] = mark == _ESTIMATED
+        if cost[i] == UNKNOWN and table.total[i] > 0 and priceable[table.model[i]]:
+            unpriced[i] = table.total[i]
+    for step, _ in item.priced.caveats:
+        caveats[step] = 1
+    columns |= {
+        "absent": absent,
+        "lower_bound": lower,
+        "estimated": estimated,
+        "caveats": caveats,
+        "unpriced_tokens": unpriced,
+    }
+    columns["carried_tokens"], columns["carried_pico"] = carried(item, book)
+    return columns | _waste(item)
+
+
+def _waste(item: AuditedRun) -> dict[str, Sequence[int]]:
+    table, cost = item.found.columns, item.priced.cost
+    steps = [0] * len(table)
+    tokens, money = ([UNKNOWN] * len(table) for _ in range(2))
+    for entry in item.summary.waste.steps:
+        steps[entry.step] = 1
+        if table.total[entry.step] != UNKNOWN:
+            tokens[entry.step] = round(table.total[entry.step] * entry.part)
+        if cost[entry.step] != UNKNOWN:
+            money[entry.step] = round(cost[entry.step] * entry.part)
+    return {"waste_steps": steps, "waste_tokens": tokens, "waste_pico": money}
+
+
+def sums(columns: Columns, places: Iterable[int]) -> Amounts:
+    """The sums of all columns over `places`, not settled yet."""
+    places = list(places)
+    total = Amounts()
+    for name, column in columns.items():
+        known = [column[i] for i in places if column[i] != UNKNOWN]
+        if known or name in _COUNTS:
+            setattr(total, name, sum(known))
+    return total
+
+
+def split(columns: Columns, pieces: Sequence[int]) -> dict[str, Sequence[int]]:
+    """Each step `i` cut into `pieces[i]` entries, evenly; what does not divide goes to the first.
+
+    The entries of a step add up to it exactly. A response is therefore counted with its first call.
+    """
+    return {
+        name: [
+            UNKNOWN if whole == UNKNOWN else whole // count + (part < whole % count)
+            for whole, count in zip(column, pieces, strict=True)
+            for part in range(count)
+        ]
+        for name, column in columns.items()
+    }
