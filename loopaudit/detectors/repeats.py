@@ -342,5 +342,5 @@ def _words(kind: str, tool: str, total: int, times: int) -> str:
 
 
 def _equal(a: Call, b: Call) -> bool:
-    """Equal results: as recorded, or else masked."""
-    return a.result == b.result or a.result_key == b.result_key
+    """Equal ends and results: as recorded, or else masked."""
+    return a.status is b.status and (a.result == b.result or a.result_key == b.result_key)
