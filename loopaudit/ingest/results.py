@@ -20,6 +20,7 @@ _NOTHING = re.compile(
 )
 #: characters of an error that tell which error it is; what follows is a trace or a listing
 ERROR_HEAD = 400
+_QUOTE = 200
 _SHORT = 240  # characters; longer answers that mention "not found" hold content too
 
 
@@ -53,6 +54,11 @@ def result_text(value: Any) -> str:
 
 def mask_digest(text: str, mask: Callable[[str], str] | None = None) -> int:
     return digest((mask or default_mask)(text))
+
+
+def quote(text: str) -> str:
+    """The head and the tail of a result: programs sum up in their last line."""
+    return text if len(text) <= 2 * _QUOTE else f"{text[:_QUOTE]}\n…\n{text[-_QUOTE:]}"
 
 
 def fill_result(call: Call, text: str, keep: Keep) -> None:

@@ -17,7 +17,7 @@ from sys import getsizeof, intern
 from typing import Any
 
 from loopaudit.effects import ToolTable
-from loopaudit.ingest.results import Keep, fill_result, mask_digest, result_text
+from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (
     BUCKETS,
@@ -44,6 +44,8 @@ PLACEHOLDER_OUTPUT = 8
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
 #: masked; past this they are masked at once.
 HELD_TEXT = 48_000_000
+#: of a repeated call so many results are quoted: whether a test failed is said in words only
+QUOTED = 4
 
 
 _RUN_FIELDS = (
@@ -78,6 +80,7 @@ class _Builder:
     keys: dict[int, Call] = field(default_factory=dict)  # first call of each key
     held: dict[int, str] = field(default_factory=dict)  # result text of first calls
     held_bytes: int = 0
+    repeats: dict[int, int] = field(default_factory=dict)  # calls of each key that repeats
     before: list[Boundary] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     real_texts: bool = False
@@ -398,6 +401,9 @@ class RunAssembler:
             builder.held_bytes -= getsizeof(held)
             if first.masked is None:
                 first.masked = mask_digest(held, self.mask)
+        seen = builder.repeats[call.key] = builder.repeats.get(call.key, 1) + 1
+        if seen <= QUOTED and call.text is None:
+            call.text = quote(text)
         if call.masked is None:
             if call.result == first.result and first.masked is not None:
                 call.masked = first.masked
