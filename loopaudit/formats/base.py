@@ -42,10 +42,6 @@ class Reader:
         self.rejected: list[tuple[int, str]] = []  # line, reason: records that could not be used
         self.locate: Callable[..., int] | None = None  # documents: path of keys -> line, or None
 
-    def trim(self, raw: bytes) -> bytes:
-        """Bytes of a line that need parsing. Lets a reader cut what cannot matter, for speed."""
-        return raw
-
     def feed(self, line: int, record: Any) -> Iterable[Piece]:
         raise NotImplementedError
 

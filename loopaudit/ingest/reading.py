@@ -1,33 +1,22 @@
-"""Read one input: open, choose the reader by content, parse every record, build the runs."""
+"""Read inputs: parse every record, give it to the reader, build the runs."""
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
-from loopaudit import plugins
-from loopaudit.errors import InputError, LoopauditError, UnknownFormatError, UsageError
+from loopaudit.errors import LoopauditError
 from loopaudit.findings import Failure, InputSummary
-from loopaudit.formats.base import Format, Reader, Sample
-from loopaudit.ingest.documents import locator, parse_document
-from loopaudit.ingest.opening import CutStream, compression, lines, open_stream
+from loopaudit.formats.base import Reader
+from loopaudit.ingest.head import Head
+from loopaudit.ingest.opening import CutStream
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.salvage import CUT_TAIL, parse
 from loopaudit.ingest.sources import Source
 from loopaudit.model import Run, Skip
-
-SAMPLE_RECORDS = 64
-SAMPLE_BYTES = 4 << 20
-#: below this confidence a log is not read without being told so
-MIN_CONFIDENCE = 0.3
-MAX_DOCUMENT = 1 << 30  # a JSON document is held in memory whole, at about ten times its size
-
-_YAML_HEAD = re.compile(rb"\s*(?:---|#|[A-Za-z_][\w-]*:(?:\s|$))")
 
 
 @dataclass(slots=True)
@@ -40,39 +29,6 @@ class Ingested:
     failures: list[Failure] = field(default_factory=list)
     repaired: dict[str, int] = field(default_factory=dict)  # what had to be repaired, how often
     cut_tails: list[str] = field(default_factory=list)  # paths whose last line is unfinished
-
-
-def load_format(name: str) -> Format:
-    names = plugins.format_names()
-    if name not in names:
-        close = difflib.get_close_matches(name, names, 3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(names)}"
-        raise UsageError(f"no log format is called {name!r}", hint)
-    loaded: Format = plugins.load(names[name], f"log format {name}")
-    return loaded
-
-
-def choose_format(sample: Sample) -> tuple[Format, float]:
-    """The reader that is surest of `sample`. Raises `UnknownFormatError` with the closest ones."""
-    ranking: list[tuple[float, int, Format]] = []
-    for place, name in enumerate(plugins.format_names()):
-        form = load_format(name)
-        try:
-            score = float(form.sniff(sample))
-        except Exception:  # a broken sniffer must not hide the readers that work
-            score = 0.0
-        ranking.append((-score, place, form))
-    ranking.sort(key=lambda r: r[:2])
-    best, _, form = ranking[0]
-    if -best < MIN_CONFIDENCE:
-        close = ", ".join(f"{f.name} {-s:.0%}" for s, _, f in ranking[:3] if s < 0)
-        keys = sorted({k for r in sample.records if isinstance(r, dict) for k in r})[:8]
-        seen = f"its records have {', '.join(keys)}" if keys else "it holds no JSON objects"
-        raise UnknownFormatError(
-            f"{sample.path}: no reader knows this log; {seen}",
-            f"closest: {close or 'none'}; --log-format NAME forces one",
-        )
-    return form, -best
 
 
 def read_sources(
@@ -89,7 +45,7 @@ def read_sources(
     missing: set[str] = set()
     for source in sources:
         try:
-            head = _Head(source, log_format)
+            head = Head(source, log_format)
         except LoopauditError as error:
             text = error.message.removeprefix(f"{source.path}: ").removeprefix(f"{source.real}: ")
             result.skips.append(Skip(source.path, None, text))
@@ -127,48 +83,51 @@ def _missing(run: Run) -> frozenset[str]:
     return frozenset(lacks)
 
 
-def _read(head: _Head, reader: Reader, build: RunAssembler, result: Ingested) -> InputSummary:
-    source = head.source
-    path = source.path
-    summary = InputSummary(path, head.format.name, head.confidence, bytes=source.size)
+def _read(head: Head, reader: Reader, build: RunAssembler, result: Ingested) -> InputSummary:
+    path = head.source.path
+    owner = f"log format {head.format.name}"
     reader.locate = head.locate
-    feed, add, trim, loads = reader.feed, build.add, reader.trim, orjson.loads
-    broken = 0
-    number = 0
-    raw = b""
+    feed, add, loads = reader.feed, build.add, orjson.loads
+    broken = number = 0
 
-    def give(number: int, value: Any) -> None:
+    def broke(number: int, error: Exception) -> None:
         nonlocal broken
-        try:
-            for piece in feed(number, value):
-                add(piece)
-        except Exception as error:
-            broken += 1
-            reason = f"the {head.format.name} reader broke here ({type(error).__name__}: {error})"
-            result.skips.append(Skip(path, number, reason))
-            if broken == 1:
-                owner = f"log format {head.format.name}"
-                result.failures.append(Failure(owner, None, f"{path}:{number}", reason))
+        broken += 1
+        reason = f"the {head.format.name} reader broke here ({type(error).__name__}: {error})"
+        result.skips.append(Skip(path, number, reason))
+        if broken == 1:
+            result.failures.append(Failure(owner, None, f"{path}:{number}", reason))
+
+    def give(number: int, values: list[Any]) -> None:
+        for value in values:
+            try:
+                for piece in feed(number, value):
+                    add(piece)
+            except Exception as error:
+                broke(number, error)
 
     try:
         if head.values is not None:
-            for number, value in head.values:
-                give(number, value)
-            number = head.lines
+            for line, value in head.values:
+                give(line, [value])
+            number = head.line_count
         else:
-            for raw in head.rows():
+            for raw, value in head.rows:
+                number += 1
+                known = value is not None
+                give(number, [value] if known else _salvaged(raw, number, path, result))
+            for raw in head.rest():
                 number += 1
                 try:
-                    value = loads(trim(raw))
+                    value = loads(raw)
                 except ValueError:
-                    for value in _salvaged(raw, number, path, result):
-                        give(number, value)
+                    give(number, _salvaged(raw, number, path, result))
                     continue
                 try:
                     for piece in feed(number, value):
                         add(piece)
-                except Exception:
-                    give(number, value)
+                except Exception as error:
+                    broke(number, error)
     except CutStream as error:
         result.skips.append(Skip(path, number + 1, str(error)))
     finally:
@@ -177,14 +136,18 @@ def _read(head: _Head, reader: Reader, build: RunAssembler, result: Ingested) ->
         for piece in reader.end():
             add(piece)
     except Exception as error:
-        owner = f"log format {head.format.name}"
         result.failures.append(Failure(owner, None, path, f"{type(error).__name__}: {error}"))
     result.skips += [Skip(path, line, reason) for line, reason in reader.rejected]
-    summary.lines = number
-    summary.records_used = reader.used
-    summary.records_ignored = dict(sorted(reader.ignored.items()))
-    summary.skips = sum(1 for s in result.skips if s.path == path)
-    return summary
+    return InputSummary(
+        path,
+        head.format.name,
+        head.confidence,
+        lines=number,
+        records_used=reader.used,
+        records_ignored=dict(sorted(reader.ignored.items())),
+        skips=sum(1 for skip in result.skips if skip.path == path),
+        bytes=head.source.size,
+    )
 
 
 def _salvaged(raw: bytes, number: int, path: str, result: Ingested) -> list[Any]:
@@ -196,88 +159,3 @@ def _salvaged(raw: bytes, number: int, path: str, result: Ingested) -> list[Any]
     if parsed.repaired:
         result.repaired[parsed.repaired] = result.repaired.get(parsed.repaired, 0) + 1
     return parsed.values
-
-
-class _Head:
-    """An opened input: its head parsed, its reader chosen, the rest still to be read."""
-
-    def __init__(self, source: Source, log_format: str | None) -> None:
-        self.source = source
-        self.values: list[tuple[int, Any]] | None = None  # set for documents
-        self.lines = 0
-        self.locate: Callable[..., int] | None = None
-        self._first: list[bytes] = []
-        self._stream: BinaryIO = open_stream(source.real)
-        try:
-            sample = self._sample()
-            if log_format is not None:
-                self.format, self.confidence = load_format(log_format), 1.0
-            else:
-                self.format, self.confidence = choose_format(sample)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def rows(self) -> Iterator[bytes]:
-        yield from self._first
-        yield from self._rest
-
-    def _sample(self) -> Sample:
-        packed = False
-        with open(self.source.real, "rb") as raw:
-            packed = compression(raw.read(6)) is not None
-        self._rest = lines(self._stream, self.source.size if packed else 0)
-        records: list[Any] = []
-        size = 0
-        cut = False
-        while len(records) < SAMPLE_RECORDS and size < SAMPLE_BYTES:
-            try:
-                row = next(self._rest, None)
-            except CutStream:
-                cut = True
-                break
-            if row is None:
-                break
-            self._first.append(row)
-            size += len(row)
-            text = row.strip(b" \t\r\n\x00\xef\xbb\xbf")
-            if not text:
-                continue
-            try:
-                records.append(orjson.loads(text))
-            except ValueError:
-                if not records and self._is_document(text):
-                    return self._document()
-                records += parse(row, last=not row.endswith(b"\n")).values
-        if cut and not self._first:
-            raise InputError(f"{self.source.path}: packed data is damaged at its very start")
-        if not records:
-            raise InputError(f"{self.source.path}: holds no JSON record")
-        if len(records) == 1 and isinstance(records[0], list) and size < SAMPLE_BYTES:
-            return self._document()
-        return Sample(self.source.path, records)
-
-    def _is_document(self, text: bytes) -> bool:
-        """Whether the first line opens a value that goes on below, or a YAML file."""
-        if text[:1] in (b"{", b"["):
-            return text[-1:] in (b"{", b"[", b",")
-        return _YAML_HEAD.match(text) is not None
-
-    def _document(self) -> Sample:
-        data = bytearray()
-        for row in self.rows():
-            data += row
-            if len(data) > MAX_DOCUMENT:
-                raise InputError(f"{self.source.path}: one JSON document of more than 1 GiB")
-        self.lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        self.values = parse_document(bytes(data), self.source.path)
-        if len(self.values) == 1:
-            self.locate = locator(bytes(data))
-            return Sample(self.source.path, [self.values[0][1]], document=True)
-        return Sample(self.source.path, [v for _, v in self.values[:SAMPLE_RECORDS]])
-
-
-__all__ = ["Ingested", "choose_format", "load_format", "read_sources"]

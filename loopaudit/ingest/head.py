@@ -1,0 +1,161 @@
+"""An opened input: its head parsed, its reader chosen by content, the rest still to be read."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+import orjson
+
+from loopaudit import plugins
+from loopaudit.errors import InputError, UnknownFormatError, UsageError
+from loopaudit.formats.base import Format, Sample
+from loopaudit.ingest.documents import locator, parse_document
+from loopaudit.ingest.opening import CutStream, compression, lines, open_stream
+from loopaudit.ingest.salvage import parse
+from loopaudit.ingest.sources import Source
+
+#: records looked at to choose a reader: a few, and more where those leave doubt
+FIRST_LOOK, SECOND_LOOK = 6, 64
+SAMPLE_BYTES = 4 << 20
+#: a reader this sure after the first look is taken
+SURE = 0.9
+#: below this confidence a log is not read without being told so
+MIN_CONFIDENCE = 0.3
+MAX_DOCUMENT = 1 << 30  # a JSON document is held in memory whole, at about ten times its size
+
+_YAML_HEAD = re.compile(rb"\s*(?:---|#|[A-Za-z_][\w-]*:(?:\s|$))")
+
+
+def load_format(name: str) -> Format:
+    """The format called `name`. Raises `UsageError` with the closest names."""
+    names = plugins.format_names()
+    if name not in names:
+        close = difflib.get_close_matches(name, names, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(names)}"
+        raise UsageError(f"no log format is called {name!r}", hint)
+    loaded: Format = plugins.load(names[name], f"log format {name}")
+    return loaded
+
+
+def rank_formats(sample: Sample) -> list[tuple[float, Format]]:
+    """All readers with their confidence, the surest first."""
+    ranking: list[tuple[float, Format]] = []
+    for name in plugins.format_names():
+        form = load_format(name)
+        try:
+            score = float(form.sniff(sample))
+        except Exception:  # a broken sniffer must not hide the readers that work
+            score = 0.0
+        ranking.append((score, form))
+    ranking.sort(key=lambda ranked: -ranked[0])  # stable: ties go by the order of the list
+    return ranking
+
+
+class Head:
+    """Opens `source` and chooses its reader. Raises `InputError` or `UnknownFormatError`.
+
+    `values` is set for documents (line, value); for other logs read `rows`, then `rest`.
+    """
+
+    def __init__(self, source: Source, log_format: str | None) -> None:
+        self.source = source
+        self.values: list[tuple[int, Any]] | None = None
+        self.line_count = 0  # of a document
+        self.locate: Callable[..., int] | None = None
+        self.rows: list[tuple[bytes, Any]] = []  # raw line, its value or `None` if not parsed
+        self._stream: BinaryIO = open_stream(source.real)
+        self._records: list[Any] = []
+        self._cut: CutStream | None = None
+        try:
+            with open(source.real, "rb") as raw:
+                packed = compression(raw.read(6)) is not None
+            self._lines = lines(self._stream, source.size if packed else 0)
+            self.format, self.confidence = self._choose(log_format)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def rest(self) -> Iterator[bytes]:
+        """The lines after `rows`. Raises `CutStream` where packed data breaks off."""
+        if self._cut is not None:
+            raise self._cut
+        return self._lines
+
+    def _choose(self, log_format: str | None) -> tuple[Format, float]:
+        sample = self._sample(FIRST_LOOK)
+        if log_format is not None:
+            return load_format(log_format), 1.0
+        ranking = rank_formats(sample)
+        if ranking[0][0] < SURE and not sample.document:
+            sample = self._sample(SECOND_LOOK)
+            ranking = rank_formats(sample)
+        best, form = ranking[0]
+        if best < MIN_CONFIDENCE:
+            close = ", ".join(f"{f.name} {score:.0%}" for score, f in ranking[:3] if score > 0)
+            keys = sorted({k for r in sample.records if isinstance(r, dict) for k in r})[:8]
+            seen = f"its records have {', '.join(keys)}" if keys else "it holds no JSON objects"
+            raise UnknownFormatError(
+                f"{sample.path}: no reader knows this log; {seen}",
+                f"closest: {close or 'none'}; --log-format NAME forces one",
+            )
+        return form, best
+
+    def _sample(self, records: int) -> Sample:
+        """Read on until `records` are parsed; a document is read whole."""
+        path = self.source.path
+        size = sum(len(raw) for raw, _ in self.rows)
+        while len(self._records) < records and size < SAMPLE_BYTES and self._cut is None:
+            try:
+                raw = next(self._lines, None)
+            except CutStream as error:
+                self._cut = error
+                break
+            if raw is None:
+                break
+            size += len(raw)
+            text = raw.strip(b" \t\r\n\x00\xef\xbb\xbf")
+            value = None
+            if text:
+                try:
+                    value = orjson.loads(raw)
+                    self._records.append(value)
+                except ValueError:
+                    if not self._records and _opens_document(text):
+                        return self._document(raw)
+                    self._records += parse(raw, last=not raw.endswith(b"\n")).values
+            self.rows.append((raw, value))
+        if not self.rows and self._cut is not None:
+            raise InputError(f"{path}: packed data is damaged at its very start")
+        if not self._records:
+            raise InputError(f"{path}: holds no JSON record")
+        if len(self._records) == 1 and isinstance(self._records[0], list) and size < SAMPLE_BYTES:
+            return self._document(b"")
+        return Sample(path, self._records)
+
+    def _document(self, first: bytes) -> Sample:
+        path = self.source.path
+        data = bytearray(b"".join(raw for raw, _ in self.rows))
+        data += first
+        for raw in self.rest():
+            data += raw
+            if len(data) > MAX_DOCUMENT:
+                raise InputError(f"{path}: one JSON document of more than 1 GiB")
+        self.line_count = data.count(b"\n") + (not data.endswith(b"\n"))
+        self.values = parse_document(bytes(data), path)
+        if len(self.values) == 1:
+            self.locate = locator(bytes(data))
+            return Sample(path, [self.values[0][1]], document=True)
+        return Sample(path, [value for _, value in self.values[:SECOND_LOOK]])
+
+
+def _opens_document(text: bytes) -> bool:
+    """Whether the first line opens a value that goes on below, or a YAML file."""
+    if text[:1] in (b"{", b"["):
+        return text[-1:] in (b"{", b"[", b",")
+    return _YAML_HEAD.match(text) is not None
