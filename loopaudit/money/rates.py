@@ -107,7 +107,7 @@ class Rates:
         if usage.cache_write_unsplit and any(
             t.cache_write_1h != t.cache_write_5m for t in self.tiers
         ):
-            found.append("cache lifetime not told: written at the 5-minute rate")
+            found.append("cache write split unknown: taken at the 5-minute rate")
         if usage.web_searches and self.web_search is None:
             found.append("web searches have no price in the list")
         return found

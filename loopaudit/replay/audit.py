@@ -26,7 +26,12 @@ from loopaudit.ingest.sources import Source, discover
 from loopaudit.masks import from_settings
 from loopaudit.model import Run, Skip
 from loopaudit.money import PriceBook, usd
-from loopaudit.replay.merge import drop_copies, joint_jobs, mark_inherited
+from loopaudit.replay.merge import (
+    drop_copies,
+    inherited_unseen,
+    joint_jobs,
+    mark_inherited,
+)
 from loopaudit.replay.meter import meter
 from loopaudit.replay.pool import run_jobs
 from loopaudit.replay.results import JobResult, RunResult
@@ -247,6 +252,7 @@ def _price_all(
     totals.usd = usd(money) if priced_any else None
     totals.price_date = book.price_date if priced_any else None
     conclude(totals, ledger, _losses(report))
+    totals.reasons += inherited_unseen(runs)
     return audited
 
 

@@ -111,10 +111,19 @@ def mark_inherited(runs: Sequence[RunResult]) -> int:
     return sum(len(found.inherited) for found in runs)
 
 
+def inherited_unseen(runs: Sequence[RunResult]) -> list[str]:
+    """Said of runs that begin with a copy of a session that is not among them: what they inherited
+    cannot be told from their own, and counts as theirs."""
+    here = {name for f in runs for name in (f.run.id, f.run.session)}
+    number = sum(f.run.forked_from not in here for f in runs if f.run.forked_from)
+    what = "1 run includes" if number == 1 else f"{number:,} runs include"
+    return [f"{what} inherited history of a session not among these logs"] if number else []
+
+
 def _claim(found: RunResult, named: set[str]) -> tuple[bool, float, str]:
     run = found.run
     origin = run.id in named or run.session in named
     return (not origin, run.ended if run.ended is not None else _INFINITY, run.id)
 
 
-__all__ = ["drop_copies", "joint_jobs", "mark_inherited"]
+__all__ = ["drop_copies", "inherited_unseen", "joint_jobs", "mark_inherited"]

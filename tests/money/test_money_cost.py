@@ -82,7 +82,7 @@ def test_c8_no_split_is_priced_at_5_minutes_and_said() -> None:
     rates = own(input=3, output=15, cache_write_5m=3.75, cache_write_1h=6)
     usage = Usage(cache_write_unsplit=3_000)
     assert dollars(rates, usage) == Decimal("0.01125")
-    assert rates.caveats(usage) == ["cache lifetime not told: written at the 5-minute rate"]
+    assert rates.caveats(usage) == ["cache write split unknown: taken at the 5-minute rate"]
     assert rates.caveats(Usage(cache_write_5m=3_000)) == []
     # where both lifetimes cost the same, nothing is left open
     assert own(input=3, output=15, cache_write_5m=3.75).caveats(usage) == []
