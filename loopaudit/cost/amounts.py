@@ -12,14 +12,11 @@ from decimal import Decimal
 
 from loopaudit.cost.carried import carried
 from loopaudit.findings import Completeness
-from loopaudit.model import BUCKETS, UsageMark
-from loopaudit.money import PriceBook, is_model, usd
+from loopaudit.model import BUCKETS
+from loopaudit.money import PriceBook, usd
 from loopaudit.replay.audit import AuditedRun
-from loopaudit.replay.results import MARKS, UNKNOWN
-
-_ABSENT = MARKS.index(UsageMark.ABSENT)
-_LOWER = MARKS.index(UsageMark.LOWER_BOUND)
-_ESTIMATED = MARKS.index(UsageMark.ESTIMATED)
+from loopaudit.replay.results import UNKNOWN
+from loopaudit.replay.totals import Gap, gap_of, unpriced_tokens
 
 Columns = Mapping[str, Sequence[int]]
 
@@ -54,6 +51,7 @@ class Amounts:
     inherited_tokens: int | None = None  # of copied responses, counted where they belong
     absent: int = 0  # responses without usage
     lower_bound: int = 0  # responses whose output was written before it ended
+    halves: int = 0  # responses that tell only input or only output
     estimated: int = 0  # responses with estimated usage
     caveats: int = 0  # responses whose price rests on something that the log does not tell
     partial: bool = False  # records of these logs could not be read
@@ -76,7 +74,7 @@ class Amounts:
         """The worst mark, as in the totals of the report."""
         if self.partial:
             return Completeness.PARTIAL
-        if self.absent or self.lower_bound or self.unpriced_tokens:
+        if self.absent or self.lower_bound or self.halves or self.unpriced_tokens:
             return Completeness.LOWER_BOUND
         if self.estimated or self.caveats:
             return Completeness.ESTIMATED
@@ -119,25 +117,22 @@ def columns_of(item: AuditedRun, book: PriceBook) -> dict[str, Sequence[int]]:
         "pico": cost,
         "recorded_pico": table.cost,
     }
-    absent, lower, estimated, caveats, unpriced = ([0] * size for _ in range(5))
-    priceable = [model is None or is_model(model) for model in table.models]
+    gaps = {gap: [0] * size for gap in Gap}
+    unpriced, caveats = [0] * size, [0] * size
     for i in item.priced.own:
-        mark = table.marks[i]
-        if mark == _ABSENT:
-            absent[i] = 1 - table.compaction[i]
-            continue
-        lower[i] = mark == _LOWER
-        estimated[i] = mark == _ESTIMATED
-        if cost[i] == UNKNOWN and table.total[i] > 0 and priceable[table.model[i]]:
-            unpriced[i] = table.total[i]
+        gap = gap_of(table, i)
+        if gap is not None:
+            gaps[gap][i] = 1
+        unpriced[i] = unpriced_tokens(table, item.priced, i)
     for step, _ in item.priced.caveats:
         caveats[step] = 1
     columns |= {
-        "absent": absent,
-        "lower_bound": lower,
-        "estimated": estimated,
-        "caveats": caveats,
+        "absent": gaps[Gap.ABSENT],
+        "lower_bound": gaps[Gap.LOWER],
+        "halves": gaps[Gap.HALF],
+        "estimated": gaps[Gap.ESTIMATED],
         "unpriced_tokens": unpriced,
+        "caveats": caveats,
     }
     columns["carried_tokens"], columns["carried_pico"] = carried(item, book)
     return columns | _waste(item)

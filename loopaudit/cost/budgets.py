@@ -220,7 +220,7 @@ def _count(spending: Spending, item: AuditedRun, columns: Columns, step: int) ->
     spending.spent += amount
     spending.steps += 1
     spending.absent += columns["absent"][step]
-    spending.lower_bound += columns["lower_bound"][step]
+    spending.lower_bound += columns["lower_bound"][step] + columns["halves"][step]
     if money:
         spending.unpriced_tokens += columns["unpriced_tokens"][step]
     for crossing in (spending.warned, spending.reached):

@@ -82,6 +82,7 @@ def _flat(amounts: Amounts) -> Record:
         "completeness": str(amounts.completeness),
         "responses_without_usage": amounts.absent,
         "responses_lower_bound": amounts.lower_bound,
+        "responses_one_sided": amounts.halves,
         "responses_estimated": amounts.estimated,
         "responses_priced_by_assumption": amounts.caveats,
     }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 
 from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
 from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
 from loopaudit.model import BUCKETS, UsageMark
 from loopaudit.money import PriceBook, is_model, usd
-from loopaudit.replay.results import MARKS, UNKNOWN, RunResult
+from loopaudit.replay.results import MARKS, UNKNOWN, RunResult, StepColumns
 
 _ABSENT = MARKS.index(UsageMark.ABSENT)
 _LOWER = MARKS.index(UsageMark.LOWER_BOUND)
@@ -31,14 +32,21 @@ class Priced:
     caveats: list[tuple[int, str]]  # (step, what its price rests on that the log does not tell)
 
 
+class Gap(StrEnum):
+    """Why the usage of a response is no full count; the value follows its number of responses."""
+
+    ABSENT = "without usage"
+    LOWER = "whose output was written before it ended"
+    HALF = "that tell only input or only output"
+    ESTIMATED = "with estimated usage"
+
+
 @dataclass(slots=True)
 class Ledger:
     """Everything the totals need to say beside the sums."""
 
     unpriced: dict[str, int] = field(default_factory=dict)  # model -> tokens
-    absent: int = 0  # responses without usage
-    lower: int = 0
-    halves: int = 0  # responses that tell only their input or only their output
+    gaps: dict[Gap, int] = field(default_factory=dict)  # responses
     estimated: dict[str, int] = field(default_factory=dict)  # how, where it was done here
     caveats: dict[str, int] = field(default_factory=dict)  # why money may be off -> responses
     no_model: int = 0  # tokens of responses that name no model
@@ -155,6 +163,28 @@ def recorded_usd(found: RunResult, steps: Iterable[int]) -> Decimal | None:
     return usd(sum(known)) if known else None
 
 
+def gap_of(table: StepColumns, step: int) -> Gap | None:
+    """What the usage of a response lacks; None: nothing. A compaction may well have no usage."""
+    mark = table.marks[step]
+    if mark == _ABSENT:
+        return None if table.compaction[step] else Gap.ABSENT
+    if mark == _LOWER:
+        return Gap.LOWER
+    if mark == _ESTIMATED:
+        return Gap.ESTIMATED
+    one_sided = table.buckets[_OUTPUT][step] == UNKNOWN or table.buckets[0][step] == UNKNOWN
+    return Gap.HALF if one_sided else None
+
+
+def unpriced_tokens(table: StepColumns, priced: Priced, step: int) -> int:
+    """Tokens of a response that have no price; what is no model needs none."""
+    tokens = table.total[step]
+    if table.marks[step] == _ABSENT or priced.cost[step] != UNKNOWN or tokens <= 0:
+        return 0
+    model = table.models[table.model[step]]
+    return tokens if model is None or is_model(model) else 0
+
+
 def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
     """Count what the figures of a run leave out or only bound."""
     table = found.columns
@@ -163,25 +193,19 @@ def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
         if step in own:
             ledger.caveats[caveat] = ledger.caveats.get(caveat, 0) + 1
     for i in priced.own:
-        mark = table.marks[i]
-        model = table.models[table.model[i]]
-        if mark == _ABSENT:
-            if not table.compaction[i]:
-                ledger.absent += 1
-            continue
-        if mark == _LOWER:
-            ledger.lower += 1
-        elif mark == _ESTIMATED:
+        gap = gap_of(table, i)
+        if gap is Gap.ESTIMATED:
             note = table.notes[table.note[i]] or ""
             how = ESTIMATED_OUTPUT if note.endswith(ESTIMATED_OUTPUT) else ""
             ledger.estimated[how] = ledger.estimated.get(how, 0) + 1
-        elif table.buckets[_OUTPUT][i] == UNKNOWN or table.buckets[0][i] == UNKNOWN:
-            ledger.halves += 1
-        tokens = table.total[i]
-        if priced.cost[i] == UNKNOWN and tokens > 0:
+        elif gap is not None:
+            ledger.gaps[gap] = ledger.gaps.get(gap, 0) + 1
+        tokens = unpriced_tokens(table, priced, i)
+        if tokens:
+            model = table.models[table.model[i]]
             if model is None:
                 ledger.no_model += tokens
-            elif is_model(model):
+            else:
                 ledger.unpriced[model] = ledger.unpriced.get(model, 0) + tokens
 
 
@@ -231,14 +255,7 @@ def union(findings: Iterable[Finding]) -> list[WasteStep]:
 def conclude(totals: Totals, ledger: Ledger, lost: list[str]) -> None:
     """Say how complete the totals are, worst mark first, with every reason."""
     reasons = list(lost)
-    if ledger.absent:
-        reasons.append(f"{_count(ledger.absent, 'response')} without usage")
-    if ledger.lower:
-        reasons.append(
-            f"{_count(ledger.lower, 'response')} whose output was written before it ended"
-        )
-    if ledger.halves:
-        reasons.append(f"{_count(ledger.halves, 'response')} that tell only input or only output")
+    reasons += [f"{_count(ledger.gaps[g], 'response')} {g.value}" for g in Gap if g in ledger.gaps]
     if ledger.unpriced:
         totals.unpriced_models = sorted(ledger.unpriced)
         totals.unpriced_tokens = sum(ledger.unpriced.values())
@@ -248,14 +265,13 @@ def conclude(totals: Totals, ledger: Ledger, lost: list[str]) -> None:
         totals.unpriced_tokens += ledger.no_model
         reasons.append(f"{ledger.no_model:,} tokens name no model and are not priced")
     for how, number in sorted(ledger.estimated.items()):
-        reasons.append(
-            f"{_count(number, 'response')} with estimated usage" + (f": {how}" if how else "")
-        )
+        text = f"{_count(number, 'response')} {Gap.ESTIMATED.value}"
+        reasons.append(f"{text}: {how}" if how else text)
     reasons += [f"{_count(n, 'response')}: {what}" for what, n in sorted(ledger.caveats.items())]
     totals.reasons = reasons
     if lost:
         totals.completeness = Completeness.PARTIAL
-    elif ledger.absent or ledger.lower or ledger.halves or ledger.unpriced or ledger.no_model:
+    elif ledger.gaps or ledger.unpriced or ledger.no_model:
         totals.completeness = Completeness.LOWER_BOUND
     elif ledger.estimated or ledger.caveats:
         totals.completeness = Completeness.ESTIMATED
