@@ -479,22 +479,22 @@ def sniff(sample: Sample) -> float:
             sure += kind in ("user", "assistant", None)
         elif session and kind in ("system", "attachment", "progress"):
             sure += "subtype" in record or "attachment" in record or "data" in record
-        elif _minor(record, kind):
+        elif _minor(record, kind, session):
             minor += 1
     share = (sure + minor) / (len(sample.records) or 1)
     return round(min(0.99, 0.6 + 0.4 * share if sure else 0.8 * share), 3)
 
 
-def _minor(record: Json, kind: Any) -> bool:
+def _minor(record: Json, kind: Any, session: Any) -> bool:
     if kind == "summary":
         return "leafUuid" in record
     if kind == "file-history-snapshot":
         return "snapshot" in record
     if kind in ("started", "result"):
-        return "agentId" in record and "key" in record
+        return ("agentId" in record and "key" in record) or (bool(session) and "subtype" in record)
     if "agentType" in record:
         return "toolUseId" in record or "spawnDepth" in record
-    return type(kind) is str and kind in _IGNORED and "sessionId" in record
+    return bool(session) and type(kind) is str and kind in _IGNORED
 
 
 FORMAT = Format(

@@ -336,10 +336,11 @@ class CodexReader(Reader):
     def _token_count(
         self, line: int, at: float | None, payload: Json, ready: list[Piece]
     ) -> str | None:
-        info = payload.get("info")
+        info = table(payload, "info")
         if not self._counters.tells(info):
             return "token_count without figures"
-        self._lineage.look(at, info, self._counters)
+        if self._lineage.look(at, info, self._counters):
+            ready.append(RunPiece(self.run, line, forked_from=self._lineage.name))
         told = self._counters.token_count(info)
         if told is None:
             return "token_count repeated"

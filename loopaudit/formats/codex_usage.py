@@ -127,11 +127,11 @@ class Counters:
         return Told(usage, self._key(total) or words(payload.get("response_id")))
 
     @staticmethod
-    def tells(info: Any) -> bool:
+    def tells(info: Json) -> bool:
         """Whether an event holds figures; many only refresh rate limits."""
-        return type(info) is dict and (
-            figures(info.get("total_token_usage"), []) is not None
-            or figures(info.get("last_token_usage"), []) is not None
+        return any(
+            figures(info.get(key), []) is not None
+            for key in ("total_token_usage", "last_token_usage")
         )
 
     def restart(self) -> None:
@@ -195,15 +195,18 @@ class Lineage:
         self._copied = True
         self._decided = False
 
-    def look(self, at: float | None, info: Json, counters: Counters) -> None:
-        """Decide at the usage event `info`, before it is counted, under which name it goes."""
+    def look(self, at: float | None, info: Json, counters: Counters) -> bool:
+        """Decide at the usage event `info`, before it is counted, under which name it goes. True
+        once: where the file turns out to begin with a copy of another thread."""
         if self._origin is None or self.name == self.thread:
-            return
+            return False
         early = at is None or self._forked_at is None or at <= self._forked_at + BURST
         if not self._decided:
             self._decided = True
-            if not self._copied and not early and counters.from_zero(info):
-                self.name = self.thread
+            if self._copied or early or not counters.from_zero(info):
+                return True
+            self.name = self.thread
         elif not early and counters.drops(info):
             self.name = self.thread
             counters.restart()
+        return False
