@@ -34,8 +34,10 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        command = get_command(import_module(COMMANDS[cmd_name][0]).app)
+        own = import_module(COMMANDS[cmd_name][0]).app
+        command = get_command(own)
         command.name = cmd_name
+        command.help = own.info.help  # an app of one command takes its help from the function alone
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -23,8 +23,9 @@ def lines(spendings: Sequence[Spending], screen: Screen) -> Iterator[str]:
     """The worst first. Budgets that were kept are shown one by one only where they are few."""
     for verdict in Verdict:
         found = [spending for spending in spendings if spending.verdict is verdict]
-        for spending in found[:_MOST]:
-            yield ""
+        for number, spending in enumerate(found[:_MOST]):
+            if number == 0 or verdict is not Verdict.WITHIN:
+                yield ""
             yield from _spending(spending, screen)
         if len(found) > _MOST:
             yield from screen.row(f"and {len(found) - _MOST:,} more: {verdict.value}")
@@ -38,7 +39,7 @@ def amount(number: int, unit: Unit) -> str:
 
 def _spending(spending: Spending, screen: Screen) -> Iterator[str]:
     budget, unit = spending.budget, spending.budget.unit
-    share = f.share(spending.spent / budget.limit) if budget.limit else ""
+    share = f.share(spending.spent / budget.limit) if spending.spent < 10 * budget.limit else ""
     least = "at least " if spending.lower_bound or _unknown(spending) else ""
     yield from screen.row(
         f"BUDGET {amount(budget.limit, unit)} {_whose(spending)}: {spending.verdict.value.upper()};"

@@ -65,18 +65,20 @@ def _cost(amounts: Amounts) -> str:
     return _MARK[amounts.completeness] + f.money(amounts.usd)
 
 
-def _tokens(name: str) -> Callable[[Amounts], str]:
-    return lambda amounts: _short(getattr(amounts, name))
+def _tokens(name: str, *, zero: bool = False) -> Callable[[Amounts], str]:
+    """A number of tokens; empty where it is not known, and for none where that says nothing."""
 
+    def text(amounts: Amounts) -> str:
+        number: int | None = getattr(amounts, name)
+        return f.short(number) if number or (zero and number == 0) else ""
 
-def _short(number: int | None) -> str:
-    return "" if number is None else f.short(number)
+    return text
 
 
 def _money(name: str, mark: str = "") -> Callable[[Amounts], str]:
     def text(amounts: Amounts) -> str:
-        value = getattr(amounts, name)
-        return "" if value is None else (mark if value else "") + f.money(dollars(value))
+        value: int | None = getattr(amounts, name)
+        return mark + f.money(dollars(value)) if value else ""
 
     return text
 
@@ -88,10 +90,10 @@ def _some(name: str) -> Callable[[Amounts], bool]:
 _COLUMNS = (
     _Column("cost", _cost, _always),
     _Column("resp.", lambda a: f.full(a.responses), _always, "{} responses"),
-    _Column("fresh", _tokens("fresh_input"), _some("fresh_input"), "{} fresh"),
-    _Column("read", _tokens("cache_read"), _some("cache_read"), "{} cache read"),
-    _Column("write", _tokens("cache_write"), _some("cache_write"), "{} cache write"),
-    _Column("output", _tokens("output"), _some("output"), "{} output"),
+    _Column("fresh", _tokens("fresh_input", zero=True), _some("fresh_input"), "{} fresh"),
+    _Column("read", _tokens("cache_read", zero=True), _some("cache_read"), "{} cache read"),
+    _Column("write", _tokens("cache_write", zero=True), _some("cache_write"), "{} cache write"),
+    _Column("output", _tokens("output", zero=True), _some("output"), "{} output"),
     _Column("waste", _money("waste_pico"), _some("waste_pico"), "{} wasted"),
     _Column("carried", _money("carried_pico", "~"), _some("carried_pico"), "{} carried"),
     _Column("recorded", _money("recorded_pico"), _some("recorded_pico"), "{} by the log itself"),
@@ -178,7 +180,7 @@ def _rows(
         more = ", ".join(
             column.words.format(line.cell(column))
             for column in columns[beside:]
-            if line.cell(column) and column.wanted(line.amounts)
+            if line.cell(column)
         )
         if more:
             yield from screen.row(more, "dim", indent=4)
