@@ -12,7 +12,6 @@ here, and finding the cut cost 15 % more than it saved.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,32 +21,19 @@ from loopaudit.formats.claude_code_events import (
     attempt,
     compaction,
     given_up,
-    server_result,
     stop_hooks,
 )
+from loopaudit.formats.claude_code_messages import Place, add_response, add_result
 from loopaudit.formats.claude_code_text import (
     CONTINUED,
     INTERRUPT,
     block_text,
-    ending,
-    exit_code,
     result_text,
     user_text,
 )
 from loopaudit.formats.claude_code_threads import Threads
-from loopaudit.formats.claude_code_usage import service, usage_of
-from loopaudit.formats.shapes import Json, dollars, number, seconds, words
-from loopaudit.model import (
-    BoundaryKind,
-    BoundaryPiece,
-    CallPiece,
-    CallStatus,
-    Piece,
-    ResponsePiece,
-    ResultPiece,
-    RunPiece,
-    StepKind,
-)
+from loopaudit.formats.shapes import Json, seconds, words
+from loopaudit.model import BoundaryKind, Piece, RunPiece
 
 SYNTHETIC = "<synthetic>"  # the model of messages that the program made itself
 #: lines that hold nothing that a guard, a bill or a reader of the report could use
@@ -60,8 +46,9 @@ _IGNORED = frozenset(
         *("agent-setting", "agent-color", "content-replacement"),
     )
 )
-_AGENT_TAIL = re.compile(r"\n?^agentId: (\w+).*\Z", re.MULTILINE | re.DOTALL)
 _OTHERS = frozenset(("task-notification", "hook", "channel", "agent", "teammate", "coordinator"))
+_ATTEMPTS = frozenset(("api_error", "error", "api_retry"))
+_EVENTS = _ATTEMPTS | {"compact_boundary", "microcompact_boundary", "init"}
 _NAMES = 200  # names of ignored kinds that are told apart
 
 
@@ -111,217 +98,90 @@ class ClaudeCodeReader(Reader):
             self.missing.add("results")
         return self._threads.release()
 
-    # -- responses --------------------------------------------------------------------------------
+    def _place(self, line: int, record: Json) -> Place:
+        place = Place(line, "", seconds(record.get("timestamp")))
+        place.run = self._threads.run(line, record, place.at, place.pieces)
+        return place
+
+    # -- messages ---------------------------------------------------------------------------------
 
     def _assistant(self, line: int, record: Json) -> Iterable[Piece]:
         message = record.get("message")
         if type(message) is not dict:
             return self._reject(line, "an assistant line without message")
-        at = seconds(record.get("timestamp"))
-        pieces: list[Piece] = []
-        run = self._threads.run(line, record, at, pieces)
+        place = self._place(line, record)
         if record.get("isApiErrorMessage") is True or message.get("model") == SYNTHETIC:
-            self._made_up(line, record, message, run, at, pieces)
-            return self._threads.hold(record, pieces)
+            self._made_up(place, record, message)
+            return self._threads.hold(record, place.pieces)
         if not self._threads.started:
-            pieces = self._threads.begin(record, run) + pieces
-        self._response(line, record, message, run, at, pieces)
-        return pieces
+            place.pieces = self._threads.begin(record, place.run) + place.pieces
+        self._response(place, record, message)
+        return place.pieces
 
-    def _response(
-        self,
-        line: int,
-        record: Json,
-        message: Json,
-        run: str,
-        at: float | None,
-        pieces: list[Piece],
-    ) -> None:
-        """Add the piece of a model response that `message` is, with answers of server tools."""
-        content = message.get("content")
-        usage = message.get("usage")
-        if content is None and usage is None:
-            self._reject(line, "a message without content and usage")
+    def _response(self, place: Place, record: Json, message: Json) -> None:
+        added = add_response(place, record, message, self._threads)
+        if added is None:
+            self._reject(place.line, "a message without content and usage")
             return
-        texts: list[str] = []
-        calls: list[CallPiece] = []
-        results: list[Piece] = []
-        thinking = 0
-        for block in content if type(content) is list else ():
-            kind = block.get("type") if type(block) is dict else None
-            if type(kind) is not str:
-                continue
-            if kind == "text":
-                text = block.get("text")
-                if type(text) is str:
-                    texts.append(text)
-            elif kind == "thinking":
-                thought = block.get("thinking")
-                thinking += len(thought) if type(thought) is str else 0
-            elif kind.endswith("tool_use"):  # the provider's own tools: server_tool_use
-                tool, ident = words(block.get("name")) or "?", words(block.get("id"))
-                calls.append(CallPiece(ident, tool, block.get("input")))
-                self._threads.calls(tool, ident, block.get("input"))
-            elif kind.endswith("tool_result"):
-                results.append(server_result(line, run, at, block))
-        if type(content) is str:
-            texts.append(content)
         self.used += 1
-        self._calls += len(calls)
-        self._results += len(results)
+        self._calls += added[0]
+        self._results += added[1]
         if self._hooks:
-            self._hooks.pop(run, None)
+            self._hooks.pop(place.run, None)
         if self._compacted:
-            self._compacted.discard(run)
-        ident = message.get("id")
-        if type(ident) is not str or not ident:
-            uuid = words(record.get("uuid"))
-            ident = f"line:{uuid}" if uuid else None
-        cost = record.get("costUSD")
-        pieces.append(
-            ResponsePiece(
-                run=run,
-                line=line,
-                id=ident,
-                at=at,
-                model=words(message.get("model")),
-                text="\n".join(texts) if texts else None,
-                thinking_chars=thinking,
-                calls=tuple(calls),
-                usage=usage_of(usage) if usage is not None else None,
-                cost=dollars(cost) if cost is not None else None,
-                finish=words(message.get("stop_reason")),
-                # a compaction runs as an agent of its own where the log has it
-                kind=StepKind.COMPACTION if "/acompact" in run else StepKind.MODEL,
-                service=service(usage) if type(usage) is dict else None,
-            )
-        )
-        pieces += results
+            self._compacted.discard(place.run)
 
-    def _made_up(
-        self,
-        line: int,
-        record: Json,
-        message: Json,
-        run: str,
-        at: float | None,
-        pieces: list[Piece],
-    ) -> None:
+    def _made_up(self, place: Place, record: Json, message: Json) -> None:
         """A message that no model wrote: an API call given up, an interruption, a placeholder."""
         text = result_text(message.get("content"))
         text = text if type(text) is str else ""
         if record.get("isApiErrorMessage") is True:
             self.used += 1
-            pieces.append(given_up(line, run, at, record, text))
+            place.pieces.append(given_up(place.line, place.run, place.at, record, text))
         elif text.startswith(INTERRUPT):
             self.used += 1
-            pieces.append(BoundaryPiece(run, line, BoundaryKind.INTERRUPT, at, text))
+            place.boundary(BoundaryKind.INTERRUPT, text)
         else:
             self._ignore("message made by the program")
-
-    # -- user lines: results and texts ------------------------------------------------------------
 
     def _user(self, line: int, record: Json) -> Iterable[Piece]:
         message = record.get("message")
         if type(message) is not dict:
             return self._reject(line, "a user line without message")
-        at = seconds(record.get("timestamp"))
-        pieces: list[Piece] = []
-        run = self._threads.run(line, record, at, pieces)
-        self._said(line, record, message, run, at, pieces)
-        return self._threads.hold(record, pieces)
+        place = self._place(line, record)
+        self._said(place, record, message)
+        return self._threads.hold(record, place.pieces)
 
-    def _said(
-        self,
-        line: int,
-        record: Json,
-        message: Json,
-        run: str,
-        at: float | None,
-        pieces: list[Piece],
-    ) -> None:
+    def _said(self, place: Place, record: Json, message: Json) -> None:
         """Add the results and texts of a message of the role "user"."""
         content = message.get("content")
         texts: list[str] = []
-        answered = False
+        answers = 0
         if type(content) is list:
             for block in content:
                 if type(block) is dict and block.get("type") == "tool_result":
-                    self._result(line, record, block, run, at, pieces)
-                    answered = True
+                    add_result(place, record, block, self._threads)
+                    answers += 1
                 elif type(block) is dict or type(block) is str:
                     texts.append(block_text(block))
         elif type(content) is str:
             texts.append(content)
         else:
-            self._reject(line, "a user line without content")
+            self._reject(place.line, "a user line without content")
             return
-        if not answered and record.get("toolUseResult") is not None:
-            self._reject(line, "a tool result without its block")
+        if not answers and record.get("toolUseResult") is not None:
+            self._reject(place.line, "a tool result without its block")
             return
         self.used += 1
-        if texts:
-            self._texts(line, record, texts, run, at, pieces)
+        self._results += answers
+        if texts and not self._repeated(record):
+            self._texts(place, record, texts)
 
-    def _result(
-        self,
-        line: int,
-        record: Json,
-        block: Json,
-        run: str,
-        at: float | None,
-        pieces: list[Piece],
-    ) -> None:
-        self._results += 1
-        call = words(block.get("tool_use_id")) or words(record.get("sourceToolUseID"))
-        text = result_text(block.get("content"))
-        plain = text if type(text) is str else ""
-        status, code, spent, agent = CallStatus.OK, None, None, None
-        if block.get("is_error") in (True, "true"):
-            status = ending(plain, record.get("toolDenialKind"))
-        facts = record.get("toolUseResult")
-        if type(facts) is dict:
-            if facts.get("interrupted") is True and "timed out" not in plain[:400]:
-                status = CallStatus.INTERRUPTED
-            code = words(facts.get("returnCodeInterpretation"))
-            agent = words(facts.get("agentId"))
-            spent = number(facts.get("totalDurationMs"))
-        if agent is None and call in self._threads.spawned:  # nested results have only the text
-            tail = _AGENT_TAIL.search(plain)
-            agent = tail.group(1) if tail else None
-        if agent:
-            pieces.append(self._threads.link(line, run, agent, call))
-            if plain:  # the program's own tail: its id and figures differ each time
-                text = _AGENT_TAIL.sub("", plain, count=1)
-        pieces.append(
-            ResultPiece(
-                run=run,
-                line=line,
-                call_id=call,
-                text=text,
-                at=at,
-                status=status,
-                code=code,
-                exit_code=exit_code(plain) if status is CallStatus.ERROR else None,
-                duration=spent / 1000 if spent is not None else None,
-            )
-        )
-
-    def _texts(
-        self,
-        line: int,
-        record: Json,
-        texts: list[str],
-        run: str,
-        at: float | None,
-        pieces: list[Piece],
-    ) -> None:
-        if self._repeated(record):
-            return
+    def _texts(self, place: Place, record: Json, texts: list[str]) -> None:
         if record.get("isCompactSummary") or texts[0].startswith(CONTINUED):
-            if run not in self._compacted:  # old logs: the summary is the only trace
-                self._compacted.add(run)
-                pieces.append(BoundaryPiece(run, line, BoundaryKind.COMPACTION, at))
+            if place.run not in self._compacted:  # old logs: the summary is the only trace
+                self._compacted.add(place.run)
+                place.boundary(BoundaryKind.COMPACTION)
             return
         origin = record.get("origin")
         meta = bool(
@@ -334,24 +194,16 @@ class ClaudeCodeReader(Reader):
         for text in texts:
             part = user_text(text, meta)
             if part is not None:
-                self._boundary(line, run, at, *part, pieces)
+                self._boundary(place, *part)
 
-    def _boundary(
-        self,
-        line: int,
-        run: str,
-        at: float | None,
-        kind: BoundaryKind,
-        text: str,
-        pieces: list[Piece],
-    ) -> None:
+    def _boundary(self, place: Place, kind: BoundaryKind, text: str) -> None:
         if kind is BoundaryKind.USER:
-            self._threads.prompt(line, run, text, pieces)
-            if "/" in run:
+            self._threads.prompt(place.line, place.run, text, place.pieces)
+            if "/" in place.run:
                 kind = BoundaryKind.REMINDER  # to a sub-agent its parent speaks, no person
-        elif kind is BoundaryKind.HOOK and self._known_hook(run, text):
+        elif kind is BoundaryKind.HOOK and self._known_hook(place.run, text):
             return
-        pieces.append(BoundaryPiece(run, line, kind, at, text))
+        place.boundary(kind, text)
 
     def _repeated(self, record: Json) -> bool:
         """Whether the line stands in the file already (replayed history)."""
@@ -374,31 +226,26 @@ class ClaudeCodeReader(Reader):
 
     def _system(self, line: int, record: Json) -> Iterable[Piece]:
         subtype = words(record.get("subtype")) or "?"
-        at = seconds(record.get("timestamp"))
         said = stop_hooks(record) if subtype == "stop_hook_summary" else None
-        pieces: list[Piece] = []
-        if subtype in ("api_error", "error", "api_retry"):
-            run = self._threads.run(line, record, at, pieces)
-            pieces.append(attempt(line, run, at, record, subtype == "error"))
-        elif subtype in ("compact_boundary", "microcompact_boundary"):
-            # a micro-compaction clears old tool results: the model has forgotten them just as well
-            if self._repeated(record):
-                return self._ignore("repeated line")
-            run = self._threads.run(line, record, at, pieces)
-            self._compacted.add(run)
-            text = compaction(record)
-            pieces.append(BoundaryPiece(run, line, BoundaryKind.COMPACTION, at, text))
-        elif said and not self._repeated(record):
-            run = self._threads.run(line, record, at, pieces)
-            self._boundary(line, run, at, BoundaryKind.HOOK, said, pieces)
-        elif subtype == "init":
-            run = self._threads.run(line, record, at, pieces)
-            version = words(record.get("claude_code_version"))
-            pieces.append(RunPiece(run, line, version=version, model=words(record.get("model"))))
-        else:
+        if not (said or subtype in _EVENTS):
             return self._ignore(f"system/{subtype[:40]}")
+        if subtype not in _ATTEMPTS and self._repeated(record):
+            return self._ignore("repeated line")
+        place = self._place(line, record)
+        if said:
+            self._boundary(place, BoundaryKind.HOOK, said)
+        elif subtype in _ATTEMPTS:
+            gave_up = subtype == "error"
+            place.pieces.append(attempt(line, place.run, place.at, record, gave_up))
+        elif subtype == "init":
+            version, model = words(record.get("claude_code_version")), words(record.get("model"))
+            place.pieces.append(RunPiece(place.run, line, version=version, model=model))
+        else:
+            # a micro-compaction clears old tool results: the model has forgotten them just as well
+            self._compacted.add(place.run)
+            place.boundary(BoundaryKind.COMPACTION, compaction(record))
         self.used += 1
-        return self._threads.hold(record, pieces)
+        return self._threads.hold(record, place.pieces)
 
     def _attachment(self, line: int, record: Json) -> Iterable[Piece]:
         facts = record.get("attachment")
@@ -408,16 +255,15 @@ class ClaudeCodeReader(Reader):
         if said is None or self._repeated(record):
             return self._ignore(f"attachment/{(words(facts.get('type')) or '?')[:40]}")
         kind, text = said
-        at = seconds(record.get("timestamp"))
-        pieces: list[Piece] = []
-        run = self._threads.run(line, record, at, pieces)
+        place = self._place(line, record)
         if kind is BoundaryKind.USER:
             kind, text = user_text(text, False) or said
-        self._boundary(line, run, at, kind, text, pieces)
+        self._boundary(place, kind, text)
         self.used += 1
-        return self._threads.hold(record, pieces)
+        return self._threads.hold(record, place.pieces)
 
     def _progress(self, line: int, record: Json) -> Iterable[Piece]:
+        """Lines that embed a message of a sub-agent; others only repeat what a tool prints."""
         data = record.get("data")
         data = data if type(data) is dict else {}
         envelope = data.get("message")
@@ -428,29 +274,28 @@ class ClaudeCodeReader(Reader):
         if not agent:
             return self._reject(line, "a sub-agent message without agent id")
         at = seconds(envelope.get("timestamp") or record.get("timestamp"))
-        pieces: list[Piece] = []
-        run = self._threads.embedded(line, record, data, agent, at, pieces)
+        place = Place(line, "", at)
+        place.run = self._threads.embedded(line, record, data, agent, at, place.pieces)
         if "user" in (envelope.get("type"), message.get("role")):
-            self._said(line, envelope, message, run, at, pieces)
+            self._said(place, envelope, message)
         elif message.get("model") == SYNTHETIC or envelope.get("isApiErrorMessage") is True:
-            self._made_up(line, envelope, message, run, at, pieces)
+            self._made_up(place, envelope, message)
         else:
-            self._response(line, envelope, message, run, at, pieces)
-        return pieces
+            self._response(place, envelope, message)
+        return place.pieces
 
     def _outcome(self, line: int, record: Json) -> Iterable[Piece]:
         """The last line of headless output; lines of workflow journals have this type, too."""
         subtype = words(record.get("subtype"))
         if subtype is None:
             return self._ignore("result")
-        pieces: list[Piece] = []
-        run = self._threads.run(line, record, None, pieces)
+        place = self._place(line, record)
         source = "result line of headless output"
-        pieces.append(RunPiece(run, line, outcome=subtype, outcome_source=source))
+        place.pieces.append(RunPiece(place.run, line, outcome=subtype, outcome_source=source))
         if subtype.startswith("error_max_"):
-            pieces.append(BoundaryPiece(run, line, BoundaryKind.LIMIT, None, subtype))
+            place.boundary(BoundaryKind.LIMIT, subtype)
         self.used += 1
-        return self._threads.hold(record, pieces)
+        return self._threads.hold(record, place.pieces)
 
     def _ignore(self, kind: str) -> tuple[Piece, ...]:
         if len(self.ignored) >= _NAMES and kind not in self.ignored:

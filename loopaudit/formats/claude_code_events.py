@@ -6,7 +6,7 @@ import re
 
 from loopaudit.formats.claude_code_text import result_text
 from loopaudit.formats.shapes import Json, number, whole, words
-from loopaudit.model import AttemptPiece, BoundaryKind, CallStatus, ResultPiece
+from loopaudit.model import AttemptPiece, BoundaryKind
 
 _STATUS = re.compile(r"API Error:?\s*\(?(\d{3})\b")
 _ERROR_TYPE = re.compile(r'"error":\s*\{\s*"type":\s*"([^"]+)"')
@@ -53,22 +53,6 @@ def given_up(line: int, run: str, at: float | None, record: Json, text: str) -> 
         code=code.group(1) if code else None if told == "unknown" else told,
         message=text or None,
         gave_up=True,
-    )
-
-
-def server_result(line: int, run: str, at: float | None, block: Json) -> ResultPiece:
-    """The answer of a tool that the provider runs (web search); it stands inside the response."""
-    content = block.get("content")
-    code = words(content.get("error_code")) if type(content) is dict else None
-    failed = code is not None or block.get("is_error") is True
-    return ResultPiece(
-        run=run,
-        line=line,
-        call_id=words(block.get("tool_use_id")),
-        text=content,
-        at=at,
-        status=CallStatus.ERROR if failed else CallStatus.OK,
-        code=code,
     )
 
 

@@ -16,6 +16,7 @@ import orjson
 
 from loopaudit.formats.logreader import stem
 from loopaudit.formats.shapes import Json, name, words
+from loopaudit.keys import digest
 from loopaudit.model import BoundaryPiece, Piece, ResponsePiece, RunPiece
 
 _SPAWNING = ("Task", "Agent")
@@ -28,7 +29,7 @@ class Threads:
     def __init__(self, path: str) -> None:
         self.path = path
         self.spawned: dict[str, str | None] = {}  # call that starts an agent -> type of the agent
-        self._tasks: dict[str, str] = {}  # prompt -> call, for sub-agents without a link
+        self._tasks: dict[int, str] = {}  # digest of a prompt -> call, for agents without a link
         self._runs: set[str] = set()  # announced
         self._prompted: set[str] = set()
         self._chains: dict[str, str] = {}  # uuid of a side-chain line -> uuid of its first line
@@ -134,14 +135,14 @@ class Threads:
             self.spawned[ident] = words(args.get("subagent_type"))
             prompt = words(args.get("prompt"))
             if prompt:
-                self._tasks[prompt] = ident
+                self._tasks[digest(prompt)] = ident
 
     def prompt(self, line: int, run: str, text: str, pieces: list[Piece]) -> None:
         """Add the first prompt of a run; a sub-agent's prompt finds the call that started it."""
         if run in self._prompted:
             return
         self._prompted.add(run)
-        call = self._tasks.get(text) if "/" in run else None
+        call = self._tasks.get(digest(text)) if "/" in run else None
         kind = self.spawned.get(call) if call else None
         pieces.append(RunPiece(run, line, prompt=text, parent_call=call, agent=kind))
 
