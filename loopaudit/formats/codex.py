@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import orjson
-
 from loopaudit.formats.base import Format, Reader, Sample
+from loopaudit.formats.codex_calls import answer_of, call_of, own_tool
 from loopaudit.formats.codex_events import (
     Ended,
     ended_call,
@@ -23,20 +22,11 @@ from loopaudit.formats.codex_events import (
     thread_facts,
 )
 from loopaudit.formats.codex_steps import Open, Steps
-from loopaudit.formats.codex_text import joined, output, user_text
+from loopaudit.formats.codex_text import joined, user_text
 from loopaudit.formats.codex_usage import Counters, Lineage, Told
 from loopaudit.formats.logreader import stem
 from loopaudit.formats.shapes import Json, seconds, table, words
-from loopaudit.keys import digest
-from loopaudit.model import (
-    BoundaryKind,
-    BoundaryPiece,
-    CallPiece,
-    CallStatus,
-    Piece,
-    ResultPiece,
-    RunPiece,
-)
+from loopaudit.model import BoundaryKind, BoundaryPiece, Piece, RunPiece
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _NAMES = 200  # names of ignored kinds that are told apart
@@ -248,77 +238,22 @@ class CodexReader(Reader):
         step.thinking += len(thought) if type(thought) is str else 0
 
     def _call(self, line: int, at: float | None, item: Json, ready: list[Piece]) -> None:
-        step = self._begun(line, at, item, ready)
-        kind = item.get("type")
-        tool = words(item.get("name")) or words(table(item, "function").get("name"))
-        if not tool:
-            tool = {"local_shell_call": "local_shell", "tool_search_call": "tool_search"}.get(
-                str(kind), "?"
-            )
-        space = words(item.get("namespace"))
-        if space and space != "functions":
-            tool = f"{space}.{tool}"
-        args = item.get("action") if kind == "local_shell_call" else item.get("arguments")
-        if args is None:
-            args = item.get("input")
-        ident = words(item.get("call_id")) or words(item.get("id"))
-        step.calls.append(CallPiece(ident, tool, _parsed(args), at, line))
+        self._begun(line, at, item, ready).calls.append(call_of(item, line, at))
         self._calls += 1
 
     def _own_tool(self, line: int, at: float | None, item: Json, ready: list[Piece]) -> None:
-        """A tool of the provider: the item is call and end in one."""
         step = self._begun(line, at, item, ready)
-        kind = str(item.get("type")).removesuffix("_call")
-        ident = words(item.get("id")) or words(item.get("call_id"))
-        action = item.get("action")
-        args = action if action is not None else {"prompt": item.get("revised_prompt")}
-        if kind == "web_search" and type(action) is dict:
-            step.searches += action.get("type") in (None, "search")
-        step.calls.append(CallPiece(ident, kind, args, at, line))
-        picture = words(item.get("result"))
-        failed = item.get("status") in ("failed", "error", "incomplete")
-        answer = ResultPiece(
-            run=self.run,
-            line=line,
-            call_id=ident,
-            text=f"[image {digest(picture):016x}]" if picture else None,
-            at=at,
-            status=CallStatus.ERROR if failed else CallStatus.OK,
-            tool=kind,
-        )
+        call, answer = own_tool(item, line, at, self.run)
+        step.calls.append(call)
+        if call.tool == "web_search":
+            step.searches += table(item, "action").get("type") in (None, "search")
         self._steps.beside(answer, ready)
 
     def _output(self, line: int, at: float | None, item: Json, ready: list[Piece]) -> None:
         self._results += 1
         call = words(item.get("call_id"))
-        value = item.get("output")
-        if value is None:
-            value = item.get("tools")
-        if value is None and type(item.get("result")) is dict:
-            facts = item["result"]
-            value = {
-                "output": facts.get("stdout"),
-                "metadata": {"exit_code": facts.get("exitCode")},
-            }
-        text, status, code, spent = output(value)
         ended = self._ends.pop(call, None) if call else None
-        if ended is not None:
-            if status is CallStatus.OK and ended.status is not None:
-                status = ended.status
-            code = ended.exit_code if code is None else code
-            spent = ended.duration if spent is None else spent
-        answer = ResultPiece(
-            run=self.run,
-            line=line,
-            call_id=call,
-            text=text,
-            at=at,
-            status=status,
-            tool=words(item.get("name")) if call is None else None,
-            exit_code=code,
-            duration=spent,
-        )
-        self._steps.result(answer, ready)
+        self._steps.result(answer_of(item, line, at, self.run, ended), ready)
 
     def _begun(self, line: int, at: float | None, item: Json, ready: list[Piece]) -> Open:
         """The step of a model item."""
@@ -453,16 +388,6 @@ class CodexReader(Reader):
 
 def _unknown(kind: str, known: frozenset[str]) -> str:
     return kind if kind in known else f"unknown type {kind[:40]}"
-
-
-def _parsed(args: Any) -> Any:
-    """Arguments are JSON in text; patches and code stay text, as does what was cut."""
-    if type(args) is str and args.lstrip()[:1] in ("{", "["):
-        try:
-            return orjson.loads(args)
-        except ValueError:
-            return args
-    return args
 
 
 def sniff(sample: Sample) -> float:
