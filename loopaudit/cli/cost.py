@@ -83,7 +83,8 @@ def cost(
         typer.Option(
             "--estimate",
             help="Where an output was written before it ended, take a quarter of its visible"
-            " characters. Still low: hidden reasoning is not seen.",
+            " characters (still low: hidden reasoning is not seen); where a log has no usage, count"
+            " its texts.",
         ),
     ] = False,
     since: Annotated[

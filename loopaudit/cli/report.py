@@ -80,7 +80,7 @@ def report(
     ] = False,
     estimate: Annotated[
         bool,
-        typer.Option("--estimate", help="Estimate outputs that were written before they ended."),
+        typer.Option("--estimate", help="Estimate tokens that a log does not tell (see cost)."),
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 3 where input is partial.")

@@ -17,6 +17,7 @@ from sys import getsizeof, intern
 from typing import Any
 
 from loopaudit.effects import ToolTable
+from loopaudit.ingest.counting import Context, Tokenizer
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (
@@ -24,6 +25,7 @@ from loopaudit.model import (
     Attempt,
     AttemptPiece,
     Boundary,
+    BoundaryKind,
     BoundaryPiece,
     Call,
     CallPiece,
@@ -83,7 +85,7 @@ class _Builder:
     repeats: dict[int, int] = field(default_factory=dict)  # calls of each key that repeats
     before: list[Boundary] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
-    real_texts: bool = False
+    context: Context | None = None  # while the run tells no usage, where that is to be counted
 
 
 class RunAssembler:
@@ -98,13 +100,16 @@ class RunAssembler:
         tools: ToolTable | None = None,
         mask: Callable[[str], str] | None = None,
         placeholder_outputs: bool = False,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
+        """With a `tokenizer` the tokens of runs that tell none are counted."""
         self.path = path
         self.format = format_name
         self.keep = keep or Keep()
         self.tools = tools or ToolTable()
         self.mask = mask
         self.placeholder_outputs = placeholder_outputs
+        self.tokenizer = tokenizer
         self._builders: dict[str, _Builder] = {}
         self._add = {
             ResponsePiece: self._response,
@@ -131,6 +136,8 @@ class RunAssembler:
             run.after = builder.before
             run.attempts_after = builder.attempts
             run.missing = lacks
+            if builder.context is not None:
+                builder.context.fill()
             _number(run, self.placeholder_outputs)
             if run.steps or run.after or run.attempts_after:
                 runs.append(run)
@@ -143,6 +150,8 @@ class RunAssembler:
         builder = self._builders.get(run_id)
         if builder is None:
             builder = _Builder(Run(id=run_id, path=self.path, format=self.format))
+            if self.tokenizer is not None:
+                builder.context = Context(self.tokenizer)
             self._builders[run_id] = builder
         return builder
 
@@ -167,6 +176,11 @@ class RunAssembler:
                 text=text[:200] if text else None,
             )
         )
+        if builder.context is not None:
+            if piece.kind is BoundaryKind.COMPACTION:
+                builder.context.forgot()
+            if text:
+                builder.context.heard(text)
         _span(builder.run, piece.at)
 
     def _attempt(self, piece: AttemptPiece) -> None:
@@ -234,6 +248,9 @@ class RunAssembler:
         builder.run.steps.append(step)
         if piece.id is not None:
             builder.steps[piece.id] = step
+        if builder.context is not None:
+            builder.context.opened(step)
+            self._usage_told(builder, piece)
         if piece.text:
             self._text(builder, step, piece.text)
         for position, call in enumerate(piece.calls):
@@ -241,7 +258,13 @@ class RunAssembler:
         _span(builder.run, piece.at)
         _span(builder.run, piece.ended)
 
+    @staticmethod
+    def _usage_told(builder: _Builder, piece: ResponsePiece) -> None:
+        if piece.usage is not None and piece.usage.mark is not UsageMark.ABSENT:
+            builder.context = None
+
     def _merge(self, builder: _Builder, step: Step, piece: ResponsePiece) -> None:
+        self._usage_told(builder, piece)
         if piece.usage is not None:
             step.usage = piece.usage if step.usage is None else _larger(step.usage, piece.usage)
         if piece.text:
@@ -274,6 +297,8 @@ class RunAssembler:
             texts.add(key)
         step.text_key = key if step.text_key is None else digest(f"{step.text_key}:{key}")
         step.text_size += len(text)
+        if builder.context is not None:
+            builder.context.said(step, text)
         if self.keep.text and len(step.text or "") < self.keep.text:
             step.text = ((step.text or "") + text)[: self.keep.text]
 
@@ -309,6 +334,8 @@ class RunAssembler:
             started=at,
         )
         self._describe(builder, call, piece.args, arguments, key)
+        if builder.context is not None:
+            builder.context.said(step, arguments.decode("utf-8", "replace"))
         step.calls.append(call)
         builder.waiting.append(call)
         if piece.id is not None:
@@ -386,6 +413,8 @@ class RunAssembler:
         if piece.text is None:
             return  # an end without a recorded result: nothing to compare
         text = result_text(piece.text)
+        if builder.context is not None:
+            builder.context.heard(text)
         fill_result(call, text, self.keep)
         self._compare(builder, call, text)
 

@@ -73,7 +73,7 @@ class AuditOptions:
     settings: Settings | None = None
     progress: Callable[[int, int], None] | None = None  # bytes done, bytes in all
     excerpts: bool = False
-    estimate: bool = False  # outputs written before the stream ended become estimates
+    estimate: bool = False  # count what a log tells not at all, or only the beginning of
     now: float | None = None  # for "still running"; None: the clock
 
 
@@ -162,6 +162,7 @@ def make_plan(options: AuditOptions) -> Plan:
         task_rules=task_types.read(
             settings.table("task_types"), partial(settings.place, "task_types")
         ),
+        count_tokens=options.estimate,
     )
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
+from loopaudit.ingest.counting import BY_LENGTH, BY_TOKENIZER
 from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
 from loopaudit.model import BUCKETS, UsageMark
 from loopaudit.money import PriceBook, is_model, usd
@@ -21,6 +22,8 @@ _WRITES = tuple(BUCKETS.index(n) for n in BUCKETS if n.startswith("cache_write")
 
 #: said of usage in which an estimate stands for a placeholder
 ESTIMATED_OUTPUT = "output from its visible characters, four a token"
+#: ways in which usage is estimated here, not by the log
+_WAYS = (ESTIMATED_OUTPUT, BY_TOKENIZER, BY_LENGTH)
 
 
 @dataclass(slots=True)
@@ -196,7 +199,7 @@ def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
         gap = gap_of(table, i)
         if gap is Gap.ESTIMATED:
             note = table.notes[table.note[i]] or ""
-            how = ESTIMATED_OUTPUT if note.endswith(ESTIMATED_OUTPUT) else ""
+            how = next((way for way in _WAYS if note.endswith(way)), "")
             ledger.estimated[how] = ledger.estimated.get(how, 0) + 1
         elif gap is not None:
             ledger.gaps[gap] = ledger.gaps.get(gap, 0) + 1

@@ -10,6 +10,7 @@ from loopaudit.effects import ToolTable
 from loopaudit.findings import Failure, Reading
 from loopaudit.guards.presets import Preset
 from loopaudit.guards.session import GuardSession
+from loopaudit.ingest.counting import tokenizer
 from loopaudit.ingest.reading import Ingested, read_sources
 from loopaudit.ingest.results import Keep
 from loopaudit.ingest.runs import RunAssembler
@@ -37,11 +38,18 @@ class Plan:
     mask: Callable[[str], str] = mask
     tools: ToolTable = field(default_factory=ToolTable)
     task_rules: tuple[Rule, ...] = ()
+    count_tokens: bool = False  # of runs whose log tells no usage
 
 
 def ingest(sources: list[Source], plan: Plan) -> Ingested:
     """Read `sources` as one job."""
-    build = partial(RunAssembler, keep=plan.keep, tools=plan.tools, mask=plan.mask)
+    build = partial(
+        RunAssembler,
+        keep=plan.keep,
+        tools=plan.tools,
+        mask=plan.mask,
+        tokenizer=tokenizer() if plan.count_tokens else None,
+    )
     return read_sources(sources, build, plan.log_format)
 
 

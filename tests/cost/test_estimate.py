@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from billing import Record, audited, costs, log, run, said
+from billing import Record, audited, costs, log, run, said, user
 
 from loopaudit.findings import Completeness
 
@@ -74,3 +74,16 @@ def test_a_mode_named_in_the_note_is_still_priced(tmp_path: Path) -> None:
     path = log(tmp_path, "e", [run("r"), record])
     # list price $5 / $25 a million, half in a batch
     assert costs(path, by="session", estimate=True).total.usd == Decimal("0.0015")
+
+
+def test_a_log_without_usage_is_counted(tmp_path: Path) -> None:
+    path = log(tmp_path, "n", [run("r"), user(), said("a", text="x" * 400)])
+    silent, _ = audited(path)
+    assert silent.totals.tokens.total is None
+    assert silent.totals.reasons == ["1 response without usage"]
+    report, _ = audited(path, estimate=True)
+    assert report.totals.tokens.total
+    assert report.totals.completeness is Completeness.ESTIMATED
+    assert [r.partition(":")[0] for r in report.totals.reasons] == [
+        "1 response with estimated usage"
+    ]
