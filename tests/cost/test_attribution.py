@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -315,3 +317,71 @@ def test_nothing_given_nothing_shown(tmp_path: Path, by: str) -> None:
     path = log(tmp_path, "empty", [run("r"), user()])
     found = costs(path, by=by)
     assert (found.total.tokens, found.total.pico) == (None, None)
+
+
+# -- forks (C5) -----------------------------------------------------------------------------------
+
+PARENT, CHILD = "019fc8be-0000-7000-8000-000000000001", "019fc8be-0000-7000-8000-000000000002"
+
+
+def codex(folder: Path, name: str, *counters: tuple[str, int, int], **meta: Any) -> Path:
+    """A Codex log of (time, total, last) counters of fresh input."""
+    first = counters[0][0]
+    lines: list[Any] = [
+        {
+            "timestamp": first,
+            "type": "session_meta",
+            "payload": {"id": name, "timestamp": first, "cwd": "/work", **meta},
+        }
+    ]
+    for at, total, last in counters:
+        told = {
+            key: {"input_tokens": number, "output_tokens": 0, "total_tokens": number}
+            for key, number in (("total_token_usage", total), ("last_token_usage", last))
+        }
+        payload = {"type": "token_count", "info": told}
+        lines.append({"timestamp": at, "type": "event_msg", "payload": payload})
+    path = folder / f"{name}.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_a_fork_leaves_its_past_on_the_parents_day(tmp_path: Path, turned: int) -> None:
+    may_1, may_2 = "2026-05-01T10:00:00Z", "2026-05-02T10:00:00Z"
+    parent = codex(tmp_path, PARENT, (may_1, 40, 40), (may_1, 100, 60))
+    later = "2026-05-02T11:00:00Z"
+    restamped = codex(
+        tmp_path,
+        CHILD,
+        *((may_2, 40, 40), (may_2, 100, 60), (later, 150, 50)),
+        forked_from_id=PARENT,
+    )
+    rows = by_label(costs(*(parent, restamped)[::turned], by="day"))
+    assert {day: (a.tokens, a.inherited_tokens) for day, a in rows.items()} == {
+        "2026-05-01": (100, None),
+        "2026-05-02": (50, 100),
+    }
+    rows = by_label(costs(*(parent, restamped)[::turned], by="run"))
+    assert {name: (a.tokens, a.inherited_tokens) for name, a in rows.items()} == {
+        PARENT: (100, None),
+        CHILD: (50, 100),
+    }
+
+
+def test_a_fork_that_counts_from_zero_inherits_nothing(tmp_path: Path) -> None:
+    parent = codex(
+        tmp_path, PARENT, ("2026-05-01T10:00:00Z", 40, 40), ("2026-05-01T10:10:00Z", 100, 60)
+    )
+    child = codex(
+        tmp_path,
+        CHILD,
+        *(("2026-05-02T10:20:00Z", 30, 30), ("2026-05-02T10:40:00Z", 70, 40)),
+        timestamp="2026-05-02T10:00:00Z",
+        forked_from_id=PARENT,
+    )
+    rows = by_label(costs(parent, child, by="day"))
+    assert {day: (a.tokens, a.inherited_tokens) for day, a in rows.items()} == {
+        "2026-05-01": (100, None),
+        "2026-05-02": (70, None),
+    }

@@ -78,7 +78,7 @@ def written(folder: Path, logs: list[tuple[Record, list[Record]]]) -> list[Path]
     return paths
 
 
-@effort(max_examples=60, deadline=None)
+@effort(max_examples=30, deadline=None)
 @given(_logs, st.booleans())
 def test_rows_add_up_to_the_totals(logs: list[Any], estimate: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -105,7 +105,7 @@ def test_the_order_of_files_does_not_matter(logs: list[Any], order: list[int]) -
         assert results[0] == results[1]
 
 
-@effort(max_examples=60, deadline=None)
+@effort(max_examples=30, deadline=None)
 @given(_logs)
 def test_budgets_count_what_the_totals_count(logs: list[Any]) -> None:
     chosen = settings(
