@@ -45,7 +45,8 @@ def steady(steps: int, start: int = 0, name: str = "r", **more: Any) -> list[Rec
 
 def places(spending: Spending) -> list[tuple[str, int] | None]:
     """Run and step (from 1) of both crossings."""
-    return [c and (c.run, c.step + 1) for c in (spending.warned, spending.reached)]
+    crossings = (spending.warned, spending.reached)
+    return [None if c is None else (c.run, c.step + 1) for c in crossings]
 
 
 def test_the_steps_that_reached_sixty_and_a_hundred_percent(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from billing import audited, book, log, run, said, settings
+from billing import Record, audited, book, log, run, said, settings
 
 from loopaudit.cost.exports import Export, read_export
 from loopaudit.cost.reconcile import Line, Reconciliation, reconcile
@@ -43,7 +43,7 @@ def export(folder: Path, text: str, chosen: Settings | None = None) -> Export:
 
 
 def compared(
-    folder: Path, text: str, *records: dict, chosen: Settings | None = None
+    folder: Path, text: str, *records: Record, chosen: Settings | None = None
 ) -> Reconciliation:
     chosen = chosen or settings()
     _, runs = audited(log(folder, "log", [run("r"), *records]), chosen=chosen)
