@@ -61,7 +61,7 @@ def _always(_: Amounts) -> bool:
 
 def _cost(amounts: Amounts) -> str:
     if amounts.pico is None:
-        return "" if amounts.tokens is None else f.UNKNOWN
+        return f.UNKNOWN if amounts.responses or amounts.tokens else ""
     return _MARK[amounts.completeness] + f.money(amounts.usd)
 
 
