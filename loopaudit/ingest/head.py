@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any, BinaryIO
 
 import orjson
@@ -69,6 +70,7 @@ class Head:
         self._stream: BinaryIO = open_stream(source.real)
         self._records: list[Any] = []
         self._cut: CutStream | None = None
+        self._broken: InputError | None = None  # what looked like a document and is none
         try:
             with open(source.real, "rb") as raw:
                 packed = compression(raw.read(6)) is not None
@@ -126,19 +128,23 @@ class Head:
                     value = orjson.loads(raw)
                     self._records.append(value)
                 except ValueError:
-                    if not self._records and _opens_document(text):
-                        return self._document(raw)
+                    if not self._records and self._broken is None and _opens_document(text):
+                        document = self._document(raw)
+                        if document is not None:
+                            return document
+                        continue
                     self._records += parse(raw, last=not raw.endswith(b"\n")).values
             self.rows.append((raw, value))
         if not self.rows and self._cut is not None:
             raise InputError(f"{path}: packed data is damaged at its very start")
         if not self._records:
-            raise InputError(f"{path}: holds no JSON record")
+            raise self._broken or InputError(f"{path}: holds no JSON record")
         if len(self._records) == 1 and isinstance(self._records[0], list) and size < SAMPLE_BYTES:
-            return self._document(b"")
+            return self._document(b"") or self._sample(records)
         return Sample(path, self._records)
 
-    def _document(self, first: bytes) -> Sample:
+    def _document(self, first: bytes) -> Sample | None:
+        """The whole input as one value; None where it is none after all: back to its lines."""
         path = self.source.path
         data = bytearray(b"".join(raw for raw, _ in self.rows))
         data += first
@@ -147,7 +153,15 @@ class Head:
             if len(data) > MAX_DOCUMENT:
                 raise InputError(f"{path}: one JSON document of more than 1 GiB")
         self.line_count = data.count(b"\n") + (not data.endswith(b"\n"))
-        self.values = parse_document(bytes(data), path)
+        try:
+            self.values = parse_document(bytes(data), path)
+        except InputError as error:
+            if self._broken is not None or self.line_count < 2:
+                raise
+            self._broken = error
+            self._lines = iter(BytesIO(data))
+            self.rows, self._records = [], []
+            return None
         if len(self.values) == 1:
             self.locate = locator(bytes(data))
             return Sample(path, [self.values[0][1]], document=True)

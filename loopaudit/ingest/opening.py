@@ -6,8 +6,9 @@ import bz2
 import io
 import lzma
 import sys
-from collections.abc import Iterator
-from typing import BinaryIO, cast
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, BinaryIO
 
 from loopaudit.errors import InputError
 
@@ -51,29 +52,72 @@ def open_stream(path: str) -> BinaryIO:
     packed = compression(head)
     if packed is None:
         return io.BufferedReader(raw, BLOCK)
-    return io.BufferedReader(_unpack(raw, packed, path), BLOCK)
+    return io.BufferedReader(_Unpacked(raw, _decoder(packed, path)), BLOCK)
 
 
-def _unpack(raw: io.FileIO, packed: str, path: str) -> io.RawIOBase:
+class _Unpacked(io.RawIOBase):
+    """Unpacked content of a file, all of it that is whole before an error is raised.
+
+    The readers of the standard library drop what they hold when a file breaks off.
+    """
+
+    def __init__(self, raw: io.FileIO, decoder: Callable[[], Any]) -> None:
+        self._raw = raw
+        self._new = decoder
+        self._decoder: Any = None
+        self._left = b""  # packed bytes behind the end of a member
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        size = len(buffer)
+        while True:
+            packed = self._left
+            if not packed and (self._decoder is None or self._decoder.needs_input):
+                packed = self._raw.read(BLOCK) or b""
+                if not packed and self._decoder is None:
+                    return 0
+                if not packed:
+                    raise EOFError("the file ends in the middle")
+            self._left = b""
+            if self._decoder is None:
+                packed = packed.lstrip(b"\0")  # padding
+                if not packed:
+                    continue
+                self._decoder = self._new()
+            data = self._decoder.decompress(packed, size)
+            if self._decoder.eof:
+                self._left, self._decoder = self._decoder.unused_data, None
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+
+
+def _decoder(packed: str, path: str) -> Callable[[], Any]:
     if packed == "gzip":
-        from isal import igzip
+        from isal.igzip_lib import DECOMP_GZIP, IgzipDecompressor
 
-        return cast(io.RawIOBase, igzip.IGzipFile(fileobj=raw))  # type: ignore[no-untyped-call]
+        return partial(IgzipDecompressor, flag=DECOMP_GZIP)
     if packed == "bzip2":
-        return cast(io.RawIOBase, bz2.BZ2File(raw))
+        return bz2.BZ2Decompressor
     if packed == "xz":
-        return cast(io.RawIOBase, lzma.LZMAFile(raw))
+        return lzma.LZMADecompressor
     try:
         if sys.version_info >= (3, 14):
-            from compression.zstd import ZstdFile
+            from compression.zstd import ZstdDecompressor
         else:
-            from backports.zstd import ZstdFile
+            from backports.zstd import ZstdDecompressor
     except ImportError as error:
         raise InputError(
             f"{path}: packed with zstd and no reader for it is installed",
             "pip install backports.zstd",
         ) from error
-    return cast(io.RawIOBase, ZstdFile(raw))
+    return ZstdDecompressor
 
 
 def lines(stream: BinaryIO, packed_size: int = 0) -> Iterator[bytes]:
@@ -96,7 +140,8 @@ def lines(stream: BinaryIO, packed_size: int = 0) -> Iterator[bytes]:
                     raise CutStream("unpacks to more than 2,000 times its size; stopped reading")
     except (EOFError, OSError, lzma.LZMAError, ValueError) as error:
         raise CutStream(f"packed data breaks off or is damaged ({error})") from error
-    except Exception as error:  # zstd raises its own error type
-        if isinstance(error, CutStream) or type(error).__name__ not in ("ZstdError", "error"):
+    except Exception as error:  # zstd and isal raise error types of their own
+        known = ("ZstdError", "IsalError", "error")
+        if isinstance(error, CutStream) or type(error).__name__ not in known:
             raise
         raise CutStream(f"packed data breaks off or is damaged ({error})") from error

@@ -18,7 +18,8 @@ import orjson
 CUT_TAIL = "cut last line (a log that is still written ends so)"
 
 _START = re.compile(r'\{\s*"')
-_DEEP = re.compile(rb"(?:\[\s*){200,}[^\[\]{}]*(?:\]\s*){200,}")
+_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
+_DEEPEST = 200  # levels of a value that are kept
 _MAX_TRIES = 2_000  # starts of objects tried in one broken line
 _MAX_DIGITS = 400  # longer integers are no count of anything
 
@@ -42,15 +43,16 @@ def parse(raw: bytes, *, last: bool = False) -> Parsed:
             pass
     if not data:
         return Parsed()
-    if data.count(b"[") > 400:
-        data = _DEEP.sub(b"null", data)
     text, bad = _text(data)
     if bad:
         repaired = "bytes that are not UTF-8"
     try:
         return Parsed([_loads(text)], repaired=repaired)
     except RecursionError:
-        return Parsed(lost=["nested too deep"])
+        try:
+            return Parsed([_loads(_shallow(text))], repaired="values nested too deep, left out")
+        except (RecursionError, ValueError):
+            return Parsed(lost=["nested too deep"])
     except ValueError as error:
         first = str(error).partition(": line")[0]
     parsed = _recover(text, last)
@@ -77,6 +79,31 @@ def _loads(text: str) -> Any:
     return DECODER.decode(text)
 
 
+def _shallow(text: str) -> str:
+    """`text` with null for every value that lies deeper than `_DEEPEST`, from where its brackets
+    begin to follow one another. Linear in the length of `text`."""
+    kept: list[str] = []
+    done = depth = end = 0
+    row = cut = (0, 0)  # place and depth: where a row of opening brackets began; of what is cut
+    for match in _NESTING.finditer(text):
+        token = match.group()
+        if token in ("[", "{"):
+            depth += 1
+            if text[end : match.start()].strip() or not end:
+                row = (match.start(), depth)
+            end = match.end()
+            if depth == _DEEPEST + 1:
+                cut = row
+        else:
+            end = 0
+            if token in ("]", "}"):
+                if depth == cut[1]:
+                    kept += (text[done : cut[0]], "null")
+                    done, cut = match.end(), (0, 0)
+                depth -= 1
+    return "".join((*kept, text[done:]))
+
+
 def _recover(text: str, last: bool) -> Parsed:
     """Whole objects of a broken line: each must end where the line ends or the next one begins."""
     parsed = Parsed()
@@ -91,7 +118,7 @@ def _recover(text: str, last: bool) -> Parsed:
         if text[position:start].strip():
             gap = True
         tries += 1
-        if gap and text[:start].rstrip()[-1:] in (":", "[", ","):
+        if gap and text[max(0, start - 64) : start].rstrip()[-1:] in (":", "[", ","):
             position = start + 1  # a value inside the broken record, not a record
             continue
         try:

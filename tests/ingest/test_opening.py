@@ -55,6 +55,7 @@ def test_cut_file_gives_its_beginning(tmp_path: Path, packer: str) -> None:
     with open_stream(str(path)) as stream, pytest.raises(CutStream):
         got.extend(lines(stream, 1))
     assert TEXT.startswith(b"".join(got))
+    assert got or packer == "bzip2"  # which packs 900 kB at a time
 
 
 def test_long_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,9 +61,16 @@ def test_hostile_numbers_and_depth() -> None:
     assert math.isinf(value["digits"])
     deep = parse(b'{"a":1,"b":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n")
     assert deep.values == [{"a": 1, "b": None}]
-    objects = parse(b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"\n")
-    assert objects.values == []
-    assert objects.lost == ["nested too deep"]
+    objects = parse(b'{"b":2,"a":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b',"c":"{"}\n')
+    assert (objects.values[0]["b"], objects.values[0]["c"]) == (2, "{")
+    assert objects.repaired == "values nested too deep, left out"
+    mixed = parse(b'{"a":' + b'[{"x":"]"},' * 20_000 + b"1" + b"]" * 20_000 + b',"c":3}\n')
+    assert mixed.values[0]["c"] == 3
+
+
+def test_brackets_that_never_close_take_no_time() -> None:
+    assert parse(b"[" * 200_000 + b"\n").lost == ["nested too deep"]
+    assert parse(b'{"a":' + b"[ " * 200_000 + b"\n").lost == ["nested too deep"]
 
 
 def test_many_braces_take_no_time() -> None:
