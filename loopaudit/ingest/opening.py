@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from loopaudit.errors import InputError
 
 BLOCK = 1 << 20
+PACKED_BLOCK = 1 << 17  # of packed bytes
 #: a record longer than this is passed over; pictures in transcripts reach some 12 MB
 MAX_LINE = 256 << 20
 #: a packed file that grows past this many times its size is taken for a bomb
@@ -79,7 +80,7 @@ class _Unpacked(io.RawIOBase):
         while True:
             packed = self._left
             if not packed and (self._decoder is None or self._decoder.needs_input):
-                packed = self._raw.read(BLOCK) or b""
+                packed = self._raw.read(PACKED_BLOCK) or b""
                 if not packed and self._decoder is None:
                     return 0
                 if not packed:
