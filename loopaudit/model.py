@@ -8,6 +8,7 @@ Times are seconds since the epoch, UTC. Lines are 1-based; steps and calls are 0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -349,8 +350,8 @@ class Step:
     usage: Usage | None = None
     cost: Decimal | None = None  # USD recorded in the log
     service: str | None = None
-    attempts: list[Attempt] = field(default_factory=list)
-    before: list[Boundary] = field(default_factory=list)  # boundaries since the step before
+    attempts: Sequence[Attempt] = ()
+    before: Sequence[Boundary] = ()  # boundaries since the step before
     calls: list[Call] = field(default_factory=list)
     inherited: bool = False  # copied from another run, which owns its tokens
 

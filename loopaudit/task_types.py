@@ -131,7 +131,7 @@ def _built_in(run: Run) -> str | None:
 
 
 def _user_messages(run: Run) -> int:
-    def count(boundaries: list[Boundary]) -> int:
+    def count(boundaries: Sequence[Boundary]) -> int:
         return sum(boundary.kind is BoundaryKind.USER for boundary in boundaries)
 
     return sum(count(step.before) for step in run.steps) + count(run.after)

@@ -9,6 +9,7 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.resources import files
+from sys import intern
 from typing import Any, NamedTuple
 
 import orjson
@@ -136,7 +137,7 @@ class ToolTable:
 
     def _write(self, args: Any) -> Effect:
         path = self._path(args)
-        return MUTATES if path is None else Effect(True, False, False, Target(path))
+        return MUTATES if path is None else Effect(True, False, False, Target(intern(path)))
 
     def _read(self, args: Any) -> Effect:
         args = _object(args)
@@ -144,8 +145,8 @@ class ToolTable:
         if path is None:
             return NO_EFFECT
         if len(args) == 1:
-            return Effect(False, False, False, Target(path))
-        return Effect(False, False, False, Target(path, *self._lines(args)))
+            return Effect(False, False, False, Target(intern(path)))
+        return Effect(False, False, False, Target(intern(path), *self._lines(args)))
 
     def _command(self, args: Any) -> Effect:
         args = _object(args)
@@ -314,7 +315,11 @@ def _by_argument(rule: Mapping[str, Any], read: _Classify) -> _Classify:
             return NO_EFFECT
         if value in mutates:
             target = read(args).target
-            return MUTATES if target is None else Effect(True, False, False, Target(target.path))
+            return (
+                MUTATES
+                if target is None
+                else Effect(True, False, False, Target(intern(target.path)))
+            )
         if value in polls:
             return POLLS
         return read(args) if value in reads else NO_EFFECT

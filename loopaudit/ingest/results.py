@@ -28,7 +28,7 @@ _SHORT = 240  # characters; longer answers that mention "not found" hold content
 class Keep:
     """How much text to keep, in characters. Digests are always made of the whole."""
 
-    args: int = 200
+    args: int = 120
     result: int = 0
     error: int = 200
     text: int = 0

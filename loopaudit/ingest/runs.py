@@ -45,7 +45,7 @@ from loopaudit.retry import classify
 PLACEHOLDER_OUTPUT = 8
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
 #: masked; past this they are masked at once.
-HELD_TEXT = 48_000_000
+HELD_TEXT = 16_000_000
 #: of a repeated call so many results are quoted: whether a test failed is said in words only
 QUOTED = 4
 
@@ -76,7 +76,7 @@ class _Builder:
     texts: dict[str, set[int]] = field(default_factory=dict)  # digests of the texts of open steps
     by_id: dict[str, deque[Call]] = field(default_factory=dict)  # unanswered calls
     waiting: deque[Call] = field(default_factory=deque)  # unanswered calls in order
-    answered: dict[str, int | None] = field(default_factory=dict)  # call id -> result digest
+    answered: set[str] = field(default_factory=set)  # ids of calls that have their result
     early: dict[str, list[ResultPiece]] = field(default_factory=dict)  # results before their call
     seen: set[tuple[str, int, float]] = field(default_factory=set)  # id, key, time of calls
     keys: dict[int, Call] = field(default_factory=dict)  # first call of each key
@@ -237,14 +237,17 @@ class RunAssembler:
             at=piece.at,
             ended=piece.ended or piece.at,
             model=intern(piece.model) if piece.model else None,
-            finish=piece.finish,
+            finish=intern(piece.finish) if piece.finish else None,
             usage=piece.usage,
             cost=piece.cost,
-            service=piece.service,
-            attempts=builder.attempts,
-            before=builder.before,
+            service=intern(piece.service) if piece.service else None,
+            attempts=builder.attempts or (),
+            before=builder.before or (),
         )
-        builder.attempts, builder.before = [], []
+        if builder.attempts:
+            builder.attempts = []
+        if builder.before:
+            builder.before = []
         builder.run.steps.append(step)
         if piece.id is not None:
             builder.steps[piece.id] = step
@@ -272,7 +275,7 @@ class RunAssembler:
         for call in piece.calls:
             self._call(builder, step, call, piece, len(step.calls))
         if piece.finish is not None:
-            step.finish = piece.finish
+            step.finish = intern(piece.finish)
         if step.model is None and piece.model:
             step.model = intern(piece.model)
         if step.cost is None:
@@ -406,8 +409,8 @@ class RunAssembler:
             call.ended = call.started + piece.duration
         elif piece.duration is not None and piece.at is not None and call.started is None:
             call.started = piece.at - piece.duration
-        if piece.call_id is not None:
-            builder.answered[piece.call_id] = None
+        if call.id is not None:
+            builder.answered.add(call.id)  # the call's own string: one object less for each
         while builder.waiting and builder.waiting[0].answered:
             builder.waiting.popleft()
         if piece.text is None:

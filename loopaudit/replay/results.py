@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from functools import partial
 
 from loopaudit.findings import Failure, Finding, InputSummary, NotLoop, Trip
 from loopaudit.keys import digest
@@ -21,34 +22,39 @@ from loopaudit.model import (
 
 UNKNOWN = -1  # in integer columns: the log does not say
 MARKS = tuple(UsageMark)
+_MARK_NUMBER = {mark: number for number, mark in enumerate(MARKS)}
+_ABSENT = _MARK_NUMBER[UsageMark.ABSENT]
+_NAN = float("nan")
 
 
 @dataclass(slots=True)
 class StepColumns:
     """One entry a step. Integers use `UNKNOWN` for what the log does not say."""
 
-    ids: array[int]  # see `_identity`
-    at: array[float]  # seconds since the epoch, NaN if unknown
-    line: array[int]
-    calls: array[int]
-    failed: array[int]  # calls that failed
-    compaction: bytearray
-    buckets: tuple[array[int], ...]  # in the order of `BUCKETS`
-    total: array[int]
-    marks: bytearray  # index into `MARKS`
-    model: array[int]  # index into `models`
-    service: array[int]  # index into `services`
-    note: array[int]  # index into `notes`
     models: list[str | None]
     services: list[str | None]
     notes: list[str | None]
-    cost: array[int]  # recorded, picodollars
-    request: array[int]  # user messages of the run up to here
-    memory: array[int]  # compactions of the run before this response
-    said: array[int]  # characters of visible text and of arguments of calls
-    heard: array[int]  # characters of the results of its calls
-    tool: array[int]  # index into `tools`; one entry a call, those of a step side by side
     tools: list[str | None]
+    ids: array[int] = field(default_factory=partial(array, "Q"))  # see `_identity`
+    at: array[float] = field(default_factory=lambda: array("d"))  # epoch seconds, NaN if unknown
+    line: array[int] = field(default_factory=partial(array, "i"))
+    calls: array[int] = field(default_factory=partial(array, "i"))
+    failed: array[int] = field(default_factory=partial(array, "i"))  # calls that failed
+    compaction: bytearray = field(default_factory=bytearray)
+    buckets: tuple[array[int], ...] = field(  # in the order of `BUCKETS`
+        default_factory=lambda: tuple(array("q") for _ in BUCKETS)
+    )
+    total: array[int] = field(default_factory=partial(array, "q"))
+    marks: bytearray = field(default_factory=bytearray)  # index into `MARKS`
+    model: array[int] = field(default_factory=partial(array, "i"))  # index into `models`
+    service: array[int] = field(default_factory=partial(array, "i"))  # index into `services`
+    note: array[int] = field(default_factory=partial(array, "i"))  # index into `notes`
+    cost: array[int] = field(default_factory=partial(array, "q"))  # recorded, picodollars
+    request: array[int] = field(default_factory=partial(array, "i"))  # user messages up to here
+    memory: array[int] = field(default_factory=partial(array, "i"))  # compactions before it
+    said: array[int] = field(default_factory=partial(array, "q"))  # characters: text, arguments
+    heard: array[int] = field(default_factory=partial(array, "q"))  # characters of its results
+    tool: array[int] = field(default_factory=partial(array, "i"))  # into `tools`, one a call
     spawned: dict[str, int] = field(default_factory=dict)  # id of a call that starts a run -> step
     paths: dict[int, str] = field(default_factory=dict)  # where it is not the run's path
 
@@ -121,84 +127,65 @@ def _identity(step: Step) -> int:
 
 
 def columns(run: Run) -> tuple[StepColumns, int]:
-    """The steps of `run` as columns, and the digest of its content."""
-    size = len(run.steps)
-    buckets = tuple(array("q", [UNKNOWN]) * size for _ in BUCKETS)
+    """The steps of `run` as columns, and the digest of its content.
+
+    The steps are taken out of the run as they are written down: both at once would be the peak of
+    memory for a long session.
+    """
     models, services, notes, tools = _Names(), _Names(), _Names(), _Names()
-    width = array("l").itemsize
-    table = StepColumns(
-        ids=array("Q", bytes(8 * size)),
-        at=array("d", bytes(8 * size)),
-        line=array("q", bytes(8 * size)),
-        calls=array("l", bytes(width * size)),
-        failed=array("l", bytes(width * size)),
-        compaction=bytearray(size),
-        buckets=buckets,
-        total=array("q", [UNKNOWN]) * size,
-        marks=bytearray(size),
-        model=array("l", bytes(width * size)),
-        service=array("l", bytes(width * size)),
-        note=array("l", bytes(width * size)),
-        models=models.values,
-        services=services.values,
-        notes=notes.values,
-        cost=array("q", [UNKNOWN]) * size,
-        request=array("l", bytes(width * size)),
-        memory=array("l", bytes(width * size)),
-        said=array("q", bytes(8 * size)),
-        heard=array("q", bytes(8 * size)),
-        tool=array("l"),
-        tools=tools.values,
-    )
-    named = list(zip(BUCKETS, buckets, strict=True))
+    table = StepColumns(models.values, services.values, notes.values, tools.values)
+    buckets = list(zip(BUCKETS, table.buckets, strict=True))
     billed = BUCKETS.index("reasoning")  # the buckets before it add up to the total
-    absent, nan = MARKS.index(UsageMark.ABSENT), float("nan")
     # a log with ids of its own is known by them; only others need to be compared as a whole
     parts: list[str] | None = [] if run.session is None else None
     requests = compactions = 0
-    for i, step in enumerate(run.steps):
+    steps, run.steps = run.steps, []
+    steps.reverse()
+    while steps:
+        step = steps.pop()
         at, usage = step.at, step.usage
-        table.ids[i] = _identity(step)
-        table.at[i] = nan if at is None else at
-        table.line[i] = step.line
-        table.calls[i] = len(step.calls)
-        table.compaction[i] = step.kind is StepKind.COMPACTION
-        table.model[i] = models(step.model)
-        table.service[i] = services(step.service)
+        place = len(table.ids)
+        table.ids.append(_identity(step))
+        table.at.append(_NAN if at is None else at)
+        table.line.append(step.line)
+        table.calls.append(len(step.calls))
+        table.compaction.append(step.kind is StepKind.COMPACTION)
+        table.model.append(models(step.model))
+        table.service.append(services(step.service))
         if step.path != run.path:
-            table.paths[i] = step.path
+            table.paths[place] = step.path
+        total = UNKNOWN
         if usage is None or usage.mark is UsageMark.ABSENT:
-            table.marks[i] = absent
-            table.note[i] = notes(usage.note if usage is not None else None)
+            table.marks.append(_ABSENT)
+            for column in table.buckets:
+                column.append(UNKNOWN)
         else:
-            table.marks[i] = MARKS.index(usage.mark)
-            table.note[i] = notes(usage.note)
-            total = None
-            for place, (name, column) in enumerate(named):
+            table.marks.append(_MARK_NUMBER[usage.mark])
+            for number, (name, column) in enumerate(buckets):
                 value = getattr(usage, name)
-                if value is not None:
-                    column[i] = value
-                    if place < billed:
-                        total = value if total is None else total + value
-            if total is not None:
-                table.total[i] = total
-        if step.cost is not None:
-            table.cost[i] = int(step.cost.scaleb(12))
+                column.append(UNKNOWN if value is None else value)
+                if value is not None and number < billed:
+                    total = value if total == UNKNOWN else total + value
+        table.note.append(notes(usage.note if usage is not None else None))
+        table.total.append(total)
+        table.cost.append(UNKNOWN if step.cost is None else int(step.cost.scaleb(12)))
         for boundary in step.before:
             requests += boundary.kind is BoundaryKind.USER
             compactions += boundary.kind is BoundaryKind.COMPACTION
-        table.request[i], table.memory[i] = requests, compactions
+        table.request.append(requests)
+        table.memory.append(compactions)
         compactions += step.kind is StepKind.COMPACTION
-        said, heard = step.text_size, 0
+        said, heard, failed = step.text_size, 0, 0
         for call in step.calls:
-            table.failed[i] += call.status is CallStatus.ERROR
+            failed += call.status is CallStatus.ERROR
             table.tool.append(tools(call.tool))
             said += call.args_size
-            if call.size is not None:
-                heard += call.size
+            heard += call.size or 0
             if call.spawns and call.id is not None:
-                table.spawned[call.id] = i
-        table.said[i], table.heard[i] = said, heard
+                table.spawned[call.id] = place
+        table.failed.append(failed)
+        table.said.append(said)
+        table.heard.append(heard)
         if parts is not None:
             parts.append(f"{step.id}|{at}|{step.text_key}")
             parts += [f"{call.id}|{call.key}|{call.result}" for call in step.calls]

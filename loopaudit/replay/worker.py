@@ -92,5 +92,4 @@ def replay(run: Run, plan: Plan) -> RunResult:
     for preset, session, verdicts in zip(plan.guards, sessions, trips, strict=False):
         result.trips[preset.name] = verdicts
         result.undecidable[preset.name] = list(session.undecidable)
-    run.steps = []
     return result
