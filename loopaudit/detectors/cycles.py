@@ -173,7 +173,8 @@ def _token(call: Call) -> int | None:
     if result is None or call.status is CallStatus.INTERRUPTED:
         return None
     if call.mutates and call.failed and call.target is not None and call.error_key is not None:
-        return hash((call.tool, call.target.path, call.error_key))
+        head = call.text.partition("\n")[0] if call.text else call.error_key
+        return hash((call.tool, call.target.path, head))  # below stands what could not be changed
     return call.key ^ (result >> 1)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from loopaudit.detectors.base import NONE, Detector
 from loopaudit.findings import Reading, Rule
-from loopaudit.keys import digest
 from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step
 
 FAILING = "failing_steps"
@@ -81,12 +80,34 @@ _SHORT = 100
 _HEAD = 200  # characters of an error that are compared
 
 
+class _Error:
+    """The words of an error, without figures and quotations; and those of the call's arguments."""
+
+    __slots__ = ("given", "key", "words")
+
+    def __init__(self, call: Call) -> None:
+        self.key = call.error_key
+        text = (call.text or "")[:_HEAD]
+        if call.mutates and call.target is not None:
+            text = text.partition("\n")[0]  # below stands what could not be changed
+        self.words = [w for w in _WORD.findall(_QUOTED.sub(" ", text)) if not w.isdigit()]
+        self.given = set(_WORD.findall(call.args or ""))
+
+    def like(self, other: _Error) -> bool:
+        """Whether both are one error, apart from words taken from the arguments of either."""
+        if self.key is not None and self.key == other.key:
+            return True
+        given = self.given | other.given
+        mine = [word for word in self.words if word not in given]
+        return bool(mine) and mine == [word for word in other.words if word not in given]
+
+
 class _Errors:
     """Failures of one tool with one error."""
 
     __slots__ = ("count", "error", "first", "keys", "step")
 
-    def __init__(self, call: Call, error: int) -> None:
+    def __init__(self, call: Call, error: _Error) -> None:
         self.error = error
         self.first = call
         self.keys = {call.key}
@@ -97,14 +118,14 @@ class _Errors:
 class _Row:
     """Failing steps in a row."""
 
-    __slots__ = ("count", "errors", "first", "keys", "passing", "pending", "varied")
+    __slots__ = ("count", "error", "first", "keys", "passing", "pending", "varied")
 
-    def __init__(self, first: Call) -> None:
+    def __init__(self, first: Call, error: _Error) -> None:
         self.first = first
+        self.error = error
         self.count = 0
         self.passing = True  # all failures may pass by themselves
         self.varied = True  # so far one error, and no call twice
-        self.errors: set[int | None] = set()
         self.keys: set[int] = set()  # what was tried: calls, or files to change
         self.pending: list[int] = []  # redundant calls not told yet
 
@@ -140,20 +161,19 @@ class Failures(Detector):
             self._row = None
         if not failed:
             return NONE
-        errors = [_error(call) for call in failed]
+        errors = [_Error(call) for call in failed]
         readings = [] if worked else self._failing(step, failed, errors)
         for call, error in zip(failed, errors, strict=True):
             readings += self._same(call, error)
         return readings
 
-    def _failing(self, step: Step, failed: list[Call], errors: list[int | None]) -> list[Reading]:
+    def _failing(self, step: Step, failed: list[Call], errors: list[_Error]) -> list[Reading]:
         row = self._row
         if row is None:
-            row = self._row = _Row(failed[0])
+            row = self._row = _Row(failed[0], errors[0])
         if row.varied:
             keys = {_tried(call) for call in failed}
-            row.errors.update(errors)
-            row.varied = len(row.errors) == 1 and row.keys.isdisjoint(keys)
+            row.varied = row.keys.isdisjoint(keys) and all(map(row.error.like, errors))
             row.keys |= keys
         row.passing = row.passing and all(call.retryable for call in failed)
         row.count += 1
@@ -177,11 +197,11 @@ class Failures(Detector):
             )
         ]
 
-    def _same(self, call: Call, error: int | None) -> list[Reading]:
-        if error is None:
+    def _same(self, call: Call, error: _Error) -> list[Reading]:
+        if error.key is None:
             return []
         known = self._errors.get(call.tool)
-        if known is None or known.error != error:
+        if known is None or not known.error.like(error):
             self._errors[call.tool] = _Errors(call, error)
             return []
         if call.key in known.keys:
@@ -223,14 +243,3 @@ def _found_nothing(call: Call) -> bool:
         return False
     words = set(_WORD.findall(text.lower().rstrip(".")))
     return words <= _NO_HITS and not words.isdisjoint(_TELLING)
-
-
-def _error(call: Call) -> int | None:
-    """Digest of an error without the words and figures that come from the arguments."""
-    text = call.text
-    if not text:
-        return call.error_key
-    mine = set(_WORD.findall(call.args or ""))
-    kept = [w for w in _WORD.findall(_QUOTED.sub(" ", text[:_HEAD])) if w not in mine]
-    words = " ".join(w for w in kept if not w.isdigit())
-    return digest(words) if words else call.error_key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from loopaudit.detectors.catalog import rule_of
 from loopaudit.findings import Reading, Rule
@@ -67,7 +67,7 @@ def report_from(rule: PresetRule, poll: bool) -> float:
     return float("inf") if rule.report is None else rule.report
 
 
-def groups(run_chains: Sequence[Chain], preset: Preset) -> list[list[Chain]]:
+def groups(run: Run, run_chains: Sequence[Chain], preset: Preset) -> list[list[Chain]]:
     """Chains that tell of one loop: they share a redundant step, or take turns over one stretch.
 
     In each group the chain that explains most steps comes first; where they explain equally many,
@@ -94,11 +94,36 @@ def groups(run_chains: Sequence[Chain], preset: Preset) -> list[list[Chain]]:
     members: dict[int, list[Chain]] = {}
     for i, chain in enumerate(run_chains):
         members.setdefault(root(i), []).append(chain)
+    for group in members.values():
+        _explained(run, group)
     place = {rule.signal: n for n, rule in enumerate(preset.rules)}
     return [
         sorted(group, key=lambda c: (-len(c.steps), place[c.rule.signal], c.first_step))
         for group in members.values()
     ]
+
+
+def _explained(run: Run, group: list[Chain]) -> None:
+    """A row of failures that a loop explains whole, first occurrences and repeats, adds nothing to
+    it: what was done for the first time is no waste, though it failed."""
+    loops = [chain for chain in group if chain.document.family != "failure"]
+    rows = [chain for chain in group if chain.document.family == "failure"]
+    if not loops or not rows:
+        return
+    repeats = set[int]().union(*(chain.steps for chain in loops))
+    known = repeats.union(*(_first_round(run, chain) for chain in loops))
+    for chain in rows:
+        if chain.steps <= known:
+            chain.steps &= repeats
+            inside = {call.index for number in chain.steps for call in run.steps[number].calls}
+            chain.calls = [index for index in chain.calls if index in inside]
+
+
+def _first_round(run: Run, chain: Chain) -> list[int]:
+    """The steps that were repeated, as first done."""
+    first, period = chain.first_step, chain.last.period or 1
+    steps = (step.index for step in run.steps[first : first + 4 * period] if step.calls)
+    return list(islice(steps, period))
 
 
 def _spans(root: Callable[[int], int], run_chains: Sequence[Chain]) -> list[tuple[int, int, int]]:

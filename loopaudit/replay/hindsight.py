@@ -42,7 +42,7 @@ def judge(
     own = _own_tokens(run) if reported else None
     findings = []
     charged: set[int] = set()
-    for group in groups(reported, preset):
+    for group in groups(run, reported, preset):
         finding = _finding(run, calls, group, own)
         if finding is not None:
             findings.append(finding)
@@ -89,7 +89,7 @@ def _finding(
         onset=_place(run, calls, onset, _first_of(run, onset, redundant)),
         last=_place(run, calls, last, _first_of(run, last, redundant)),
         ended_by=ended_by(run, sorted(whole + part), {calls[i].key for i in redundant}),
-        retryable=retryable(run, calls, group, last),
+        retryable=retryable(calls, group),
         tool=None if call is None else call.tool,
         key=None if call is None else f"{call.key:016x}",
         call=_call_text(run, primary, call),

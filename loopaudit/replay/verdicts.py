@@ -15,10 +15,18 @@ _ENDS = {
     BoundaryKind.INTERRUPT: EndedBy.USER,
     BoundaryKind.USER: EndedBy.USER,
 }
-# "2 failed", "3 errors": a result that reports a failure though the call itself succeeded
+# "2 failed", "3 errors", "--- FAIL", "Failures: 2", "失败 2 项": a result that reports a failure
+# though the call itself succeeded
 _REPORTS_FAILURE = re.compile(
-    r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failures?|failing|errors?)\b", re.I
+    r"\b[1-9]\d*\s+(?:\w+\s+)?(?:failed|failures?|failing|errors?)\b"
+    r"|\b(?:failed|failures?|errors?)\s?[:=]\s?[1-9]"
+    r"|^(?:-{3} )?FAIL(?:ED)?\b|\bnot ok [1-9]"
+    r"|[1-9]\d*\s?[个项条处]?\s?(?:测试|用例|检查)?(?:失败|错误|未通过)"
+    r"|(?:失败|错误|未通过)\s?[:：]?\s?[1-9]",
+    re.IGNORECASE | re.MULTILINE,
 )
+#: repeats of a chain looked at for such words: results of a chain are equal, not all are quoted
+_LOOKED_AT = 8
 
 
 def ended_by(run: Run, steps: Sequence[int], keys: Collection[int]) -> EndedBy:
@@ -45,16 +53,19 @@ def ended_by(run: Run, steps: Sequence[int], keys: Collection[int]) -> EndedBy:
     return EndedBy.RECOVERED if rest else EndedBy.END_OF_LOG
 
 
-def retryable(run: Run, calls: Sequence[Call], group: Sequence[Chain], last: int) -> Retryable:
+def retryable(calls: Sequence[Call], group: Sequence[Chain]) -> Retryable:
     """Would the same calls, unchanged, be likely to work later?"""
     answers = {chain.retryable for chain in group}
     if False in answers:
         return Retryable.NO
     if True in answers:
         return Retryable.YES
-    for call in run.steps[last].calls:
-        if call.exit_code or (call.text and _REPORTS_FAILURE.search(call.text)):
-            return Retryable.NO
+    for chain in group:
+        for call in (calls[index] for index in chain.calls[:_LOOKED_AT]):
+            if call.exit_code or (
+                call.text and call.target is None and _REPORTS_FAILURE.search(call.text)
+            ):
+                return Retryable.NO
     return Retryable.NOT_APPLICABLE
 
 
