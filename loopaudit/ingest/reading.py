@@ -25,6 +25,7 @@ class Ingested:
 
     inputs: list[InputSummary] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
+    mentioned: list[Run] = field(default_factory=list)  # without steps: what is said of others
     skips: list[Skip] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     repaired: dict[str, int] = field(default_factory=dict)  # what had to be repaired, how often
@@ -62,6 +63,7 @@ def read_sources(
         result.inputs.append(summary)
     if build is not None:
         result.runs = build.finish(missing)
+        result.mentioned = build.mentioned
         for run in result.runs:
             run.missing = _missing(run)
         counts: dict[str, int] = {}

@@ -110,6 +110,7 @@ class RunAssembler:
         self.mask = mask
         self.placeholder_outputs = placeholder_outputs
         self.tokenizer = tokenizer
+        self.mentioned: list[Run] = []
         self._builders: dict[str, _Builder] = {}
         self._add = {
             ResponsePiece: self._response,
@@ -128,9 +129,14 @@ class RunAssembler:
         self._add[type(piece)](piece)  # type: ignore[operator]
 
     def finish(self, missing: Iterable[str] = ()) -> list[Run]:
-        """The runs in order of appearance; runs without any step or boundary are left out."""
+        """The runs in order of appearance.
+
+        A run without any step or boundary is only mentioned here, as a parent mentions its
+        sub-agents: it goes to `mentioned`.
+        """
         lacks = frozenset(missing)
-        runs = []
+        runs: list[Run] = []
+        self.mentioned = []
         for builder in self._builders.values():
             run = builder.run
             run.after = builder.before
@@ -139,8 +145,8 @@ class RunAssembler:
             if builder.context is not None:
                 builder.context.fill()
             _number(run, self.placeholder_outputs)
-            if run.steps or run.after or run.attempts_after:
-                runs.append(run)
+            known = run.steps or run.after or run.attempts_after
+            (runs if known else self.mentioned).append(run)
         self._builders = {}
         return runs
 

@@ -27,6 +27,7 @@ from loopaudit.masks import from_settings
 from loopaudit.model import Run, Skip
 from loopaudit.money import PriceBook, usd
 from loopaudit.replay.merge import (
+    adopt,
     drop_copies,
     inherited_unseen,
     joint_jobs,
@@ -113,6 +114,7 @@ def analyse(options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
     report.inputs.sort(key=lambda i: i.path)
     report.skips.sort(key=lambda s: (s.path, s.line or 0))
     runs, copies = drop_copies(runs)
+    adopt(runs, [run for result in results for run in result.mentioned])
     _distinguish(runs)
     runs.sort(key=lambda r: (r.run.path, r.run.id))
     copies += mark_inherited(runs)

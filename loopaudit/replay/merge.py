@@ -8,9 +8,10 @@ else the one whose id sorts first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from loopaudit.ingest.sources import PACKED_SUFFIXES, Source
+from loopaudit.model import Run
 from loopaudit.replay.results import JobResult, RunResult
 
 _INFINITY = float("inf")
@@ -48,6 +49,17 @@ def joint_jobs(jobs: Sequence[list[Source]], results: Sequence[JobResult]) -> li
 def _start(result: JobResult, job: list[Source]) -> tuple[float, str]:
     times = [r.run.started for r in result.runs if r.run.started is not None]
     return (min(times, default=_INFINITY), job[0].path)
+
+
+def adopt(runs: Sequence[RunResult], mentioned: Iterable[Run]) -> None:
+    """Fill in what another file tells of a run: its parent, the call that began it, its agent."""
+    by_id = {found.run.id: found.run for found in runs}
+    for mention in mentioned:
+        run = by_id.get(mention.id)
+        if run is not None:
+            for name in ("parent", "parent_call", "agent", "forked_from"):
+                if getattr(run, name) is None:
+                    setattr(run, name, getattr(mention, name))
 
 
 def drop_copies(runs: list[RunResult]) -> tuple[list[RunResult], int]:

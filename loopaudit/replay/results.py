@@ -95,6 +95,7 @@ class JobResult:
     failures: list[Failure] = field(default_factory=list)
     repaired: dict[str, int] = field(default_factory=dict)
     cut_tails: list[str] = field(default_factory=list)
+    mentioned: list[Run] = field(default_factory=list)  # runs of other files that these tell of
 
 
 class _Names:

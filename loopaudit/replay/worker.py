@@ -59,6 +59,7 @@ def run_job(sources: list[Source], plan: Plan) -> JobResult:
     result = JobResult(
         read.inputs, [], read.skips, read.failures, read.repaired, list(read.cut_tails)
     )
+    result.mentioned = read.mentioned
     read.runs.reverse()
     while read.runs:
         run = read.runs.pop()

@@ -340,3 +340,17 @@ def test_processes_do_not_change_the_report(tmp_path: Path) -> None:
         put(tmp_path / f"s{i}.jsonl", [said(f"M{i}-{j}", j, f"S{i}", 1_000) for j in range(1, 9)])
     one, two = (audit(AuditOptions([str(tmp_path)], processes=n, now=0.0)) for n in (1, 2))
     assert one == two
+
+
+def test_a_parent_in_another_file_tells_of_its_sub_agent(tmp_path: Path) -> None:
+    parent = [
+        {"type": "run", "run": "P", "session": "P"},
+        {"type": "response", "id": "m1", "calls": [{"id": "c9", "tool": "Task", "args": {}}]},
+        {"type": "run", "run": "K", "parent": "P", "parent_call": "c9", "agent": "scout"},
+    ]
+    child = [{"type": "run", "run": "K", "session": "K"}, {"type": "response", "id": "m2"}]
+    report = look(put(tmp_path / "p.jsonl", parent), put(tmp_path / "k.jsonl", child))
+    assert {r.id: (r.parent, r.agent) for r in report.runs} == {
+        "P": (None, None),
+        "K": ("P", "scout"),
+    }
