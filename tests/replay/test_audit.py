@@ -348,7 +348,7 @@ def test_a_parent_in_another_file_tells_of_its_sub_agent(tmp_path: Path) -> None
         {"type": "response", "id": "m1", "calls": [{"id": "c9", "tool": "Task", "args": {}}]},
         {"type": "run", "run": "K", "parent": "P", "parent_call": "c9", "agent": "scout"},
     ]
-    child = [{"type": "run", "run": "K", "session": "K"}, {"type": "response", "id": "m2"}]
+    child = [{"type": "run", "run": "K", "session": "K"}, {"type": "response", "text": "hi"}]
     report = look(put(tmp_path / "p.jsonl", parent), put(tmp_path / "k.jsonl", child))
     assert {r.id: (r.parent, r.agent) for r in report.runs} == {
         "P": (None, None),
