@@ -26,17 +26,26 @@ def guard_sentence(stops: Sequence[Stop], onset: int) -> str:
     any kind (obeyed at once). A run stopped before step `onset` never comes to this loop.
     """
     ordered = sorted(stops, key=lambda stop: (stop.step, stop.saves_from))
+    before = next((item for item in ordered if item.level.stops and item.step < onset), None)
+    later = [item for item in ordered if item is not before]
+    if before is None:
+        return _sentence(ordered)
+    text = (
+        f"a limit of {_limit(before)} would have stopped the run at step {before.step + 1:,}, "
+        f"before this loop, {_savings(before, before)}"
+    )
+    return f"{text}; without it, {_sentence(later)}" if later else text
+
+
+def _sentence(ordered: Sequence[Stop]) -> str:
     first = ordered[0]
     stop = next((item for item in ordered if item.level.stops), None)
-    early = stop is not None and stop.step < onset
-    verb = "stopped the run" if early and stop is first else VERBS[first.level]
-    text = f"a limit of {_limit(first)} would have {verb} at step {first.step + 1:,}"
+    text = f"a limit of {_limit(first)} would have {VERBS[first.level]} at step {first.step + 1:,}"
     if stop is None:
         text += " and never stopped it"
     elif stop is not first:
-        verb = "stopped the run" if early else VERBS[stop.level]
-        text += f" and one of {_limit(stop)} {verb} at step {stop.step + 1:,}"
-    return f"{text}{', before this loop' if early else ''}, {_savings(stop, first)}"
+        text += f" and one of {_limit(stop)} {VERBS[stop.level]} at step {stop.step + 1:,}"
+    return f"{text}, {_savings(stop, first)}"
 
 
 def _limit(stop: Stop) -> str:

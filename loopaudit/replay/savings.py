@@ -15,25 +15,28 @@ from loopaudit.replay.totals import Priced, charge
 
 
 def interventions(finding: Finding, trips: Iterable[Trip]) -> list[Trip]:
-    """The first intervention and the first stop of one guard that concern a finding.
+    """The trips of one guard that matter for a finding, in order of step.
 
-    A trip concerns it when it falls between the first occurrence and the last step; a stop before
-    that would have prevented all of it.
+    They are the first stop before the finding's first occurrence (it would have prevented all of
+    it), then the first intervention and the first stop from there to the last step.
     """
+    early: Trip | None = None
     first: Trip | None = None
     stop: Trip | None = None
     for trip in trips:
         if trip.step > finding.last.step:
             break
-        early = trip.step < finding.first_seen.step
-        if early and not trip.level.stops:
+        if trip.step < finding.first_seen.step:
+            if early is None and trip.level.stops:
+                early = trip
             continue
         if first is None:
             first = trip
         if trip.level.stops:
             stop = trip
             break
-    return [t for t in (first, stop if stop is not first else None) if t is not None]
+    chosen = (early, first, None if stop is first else stop)
+    return [trip for trip in chosen if trip is not None]
 
 
 def stops_of(finding: Finding, found: RunResult, priced: Priced) -> list[Stop]:
