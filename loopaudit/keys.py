@@ -11,19 +11,21 @@ from xxhash import xxh3_64_intdigest
 
 # an integral float as orjson writes it ("1.0", "1e3"): `1` and `1.0` are one number
 _FLOAT = re.compile(rb"[0-9](?:\.0(?![0-9])|[eE])")
+#: two digits of a Python integer: 16 bytes less than 64 bits take, for each digest in memory
+_BITS = (1 << 60) - 1
 #: an object with only these values holds no float: the usual case, and quicker than a search
 _FLAT = frozenset((str, int, bool, type(None)))
 _MAX_DEPTH = 200  # orjson gives up at 254; deeper values are compared by their text
 
 
 def digest(data: str | bytes) -> int:
-    """64-bit digest; a half emoji (lone surrogate) is hashed as it stands."""
+    """60-bit digest; a half emoji (lone surrogate) is hashed as it stands."""
     if isinstance(data, str):
         try:
-            return xxh3_64_intdigest(data.encode())
+            return xxh3_64_intdigest(data.encode()) & _BITS
         except UnicodeEncodeError:
-            return xxh3_64_intdigest(data.encode("utf-8", "surrogatepass"))
-    return xxh3_64_intdigest(data)
+            return xxh3_64_intdigest(data.encode("utf-8", "surrogatepass")) & _BITS
+    return xxh3_64_intdigest(data) & _BITS
 
 
 def canonical(value: Any) -> bytes:
@@ -47,7 +49,7 @@ def canonical(value: Any) -> bytes:
 
 def call_key(tool: str, arguments: bytes) -> int:
     """Digest of a call: tool name and canonical arguments."""
-    return xxh3_64_intdigest(tool.encode("utf-8", "surrogatepass") + b"\0" + arguments)
+    return xxh3_64_intdigest(tool.encode("utf-8", "surrogatepass") + b"\0" + arguments) & _BITS
 
 
 def _inner(text: str) -> Any:

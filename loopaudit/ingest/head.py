@@ -66,6 +66,7 @@ class Head:
         self.values: list[tuple[int, Any]] | None = None
         self.line_count = 0  # of a document
         self.locate: Callable[..., int] | None = None
+        self.plain = False  # neither packed nor a document: lines can be found again
         self.rows: list[tuple[bytes, Any]] = []  # raw line, its value or `None` if not parsed
         self._stream: BinaryIO = open_stream(source.real)
         self._records: list[Any] = []
@@ -76,6 +77,7 @@ class Head:
                 packed = compression(raw.read(6)) is not None
             self._lines = lines(self._stream, source.size if packed else 0)
             self.format, self.confidence = self._choose(log_format)
+            self.plain = not packed and self.values is None
         except BaseException:
             self.close()
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,6 +12,7 @@ import orjson
 from loopaudit.errors import LoopauditError
 from loopaudit.findings import Failure, InputSummary
 from loopaudit.formats.base import Reader
+from loopaudit.ingest.again import STRIDE, Rereader
 from loopaudit.ingest.head import Head
 from loopaudit.ingest.opening import CutStream
 from loopaudit.ingest.runs import RunAssembler
@@ -54,10 +56,11 @@ def read_sources(
         reader = head.format.reader(source.path)
         if build is None:
             build = assembler(source.path, head.format.name)
-        build.start_file(
-            source.path, head.format.name, getattr(reader, "placeholder_outputs", False)
-        )
-        summary = _read(head, reader, build, result)
+        again = partial(head.format.reader, source.path)
+        rereader = Rereader(source.real, again) if head.plain else None
+        placeholders = getattr(reader, "placeholder_outputs", False)
+        build.start_file(source.path, head.format.name, placeholders, rereader)
+        summary = _read(head, reader, build, result, rereader)
         missing |= reader.missing | head.format.lacks
         summary.missing = sorted(reader.missing | head.format.lacks)
         result.inputs.append(summary)
@@ -85,12 +88,19 @@ def _missing(run: Run) -> frozenset[str]:
     return frozenset(lacks)
 
 
-def _read(head: Head, reader: Reader, build: RunAssembler, result: Ingested) -> InputSummary:
+def _read(
+    head: Head,
+    reader: Reader,
+    build: RunAssembler,
+    result: Ingested,
+    rereader: Rereader | None,
+) -> InputSummary:
     path = head.source.path
     owner = f"log format {head.format.name}"
     reader.locate = head.locate
     feed, add, loads = reader.feed, build.add, orjson.loads
-    broken = number = 0
+    broken = number = offset = 0
+    offsets = rereader.offsets if rereader is not None else []
 
     def broke(number: int, error: Exception) -> None:
         nonlocal broken
@@ -116,10 +126,14 @@ def _read(head: Head, reader: Reader, build: RunAssembler, result: Ingested) -> 
         else:
             for raw, value in head.rows:
                 number += 1
+                offset += len(raw)
                 known = value is not None
                 give(number, [value] if known else _salvaged(raw, number, path, result))
             for raw in head.rest():
+                if not number % STRIDE:
+                    offsets.append(offset)
                 number += 1
+                offset += len(raw)
                 try:
                     value = loads(raw)
                 except ValueError:

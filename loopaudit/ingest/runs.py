@@ -17,6 +17,7 @@ from sys import getsizeof, intern
 from typing import Any
 
 from loopaudit.effects import ToolTable
+from loopaudit.ingest.again import Rereader
 from loopaudit.ingest.counting import Context, Tokenizer
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
 from loopaudit.keys import call_key, canonical, digest
@@ -44,8 +45,8 @@ from loopaudit.retry import classify
 #: sessions, versions 2.0.7x-2.1.4x); with no finish reason on any piece it is a lower bound.
 PLACEHOLDER_OUTPUT = 8
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
-#: masked; past this they are masked at once.
-HELD_TEXT = 16_000_000
+#: masked; past this they are read again from the log, or masked at once where that cannot be.
+HELD_TEXT = 4_000_000
 #: of a repeated call so many results are quoted: whether a test failed is said in words only
 QUOTED = 4
 
@@ -74,9 +75,8 @@ class _Builder:
     run: Run
     steps: dict[str, Step] = field(default_factory=dict)  # by response id
     texts: dict[str, set[int]] = field(default_factory=dict)  # digests of the texts of open steps
-    by_id: dict[str, deque[Call]] = field(default_factory=dict)  # unanswered calls
+    by_id: dict[str, Call | list[Call]] = field(default_factory=dict)  # several: ids repeat
     waiting: deque[Call] = field(default_factory=deque)  # unanswered calls in order
-    answered: set[str] = field(default_factory=set)  # ids of calls that have their result
     early: dict[str, list[ResultPiece]] = field(default_factory=dict)  # results before their call
     seen: set[tuple[str, int, float]] = field(default_factory=set)  # id, key, time of calls
     keys: dict[int, Call] = field(default_factory=dict)  # first call of each key
@@ -111,6 +111,7 @@ class RunAssembler:
         self.placeholder_outputs = placeholder_outputs
         self.tokenizer = tokenizer
         self.mentioned: list[Run] = []
+        self._rereaders: dict[str, Rereader] = {}
         self._builders: dict[str, _Builder] = {}
         self._add = {
             ResponsePiece: self._response,
@@ -120,9 +121,17 @@ class RunAssembler:
             RunPiece: self._run,
         }
 
-    def start_file(self, path: str, format_name: str, placeholder_outputs: bool) -> None:
+    def start_file(
+        self,
+        path: str,
+        format_name: str,
+        placeholder_outputs: bool,
+        rereader: Rereader | None = None,
+    ) -> None:
         """Go on with another file that holds parts of the same runs."""
         self.path, self.format = path, format_name
+        if rereader is not None:
+            self._rereaders[path] = rereader
         self.placeholder_outputs = placeholder_outputs
 
     def add(self, piece: Piece) -> None:
@@ -348,7 +357,7 @@ class RunAssembler:
         step.calls.append(call)
         builder.waiting.append(call)
         if piece.id is not None:
-            builder.by_id.setdefault(piece.id, deque()).append(call)
+            _file(builder.by_id, piece.id, call)
             if response.id is None and at is not None:
                 builder.seen.add((piece.id, key, at))
             early = builder.early.get(piece.id)
@@ -381,21 +390,19 @@ class RunAssembler:
             self._attach(builder, call, piece, self.path)
         elif piece.call_id is None:
             builder.run.orphan_results += 1
-        elif piece.call_id in builder.answered:
+        elif piece.call_id in builder.by_id:
             builder.run.duplicates += 1
         else:
             builder.early.setdefault(piece.call_id, []).append(piece)
 
     def _answered_by(self, builder: _Builder, piece: ResultPiece) -> Call | None:
         if piece.call_id is not None:
-            queue = builder.by_id.get(piece.call_id)
-            while queue:
-                call = queue.popleft()
-                if not queue:
-                    del builder.by_id[piece.call_id]
-                if not call.answered:
-                    return call
-            return None
+            known = builder.by_id.get(piece.call_id)
+            if isinstance(known, list):
+                while known and known[0].answered:
+                    del known[0]
+                return next((call for call in known if not call.answered), None)
+            return None if known is None or known.answered else known
         while builder.waiting and builder.waiting[0].answered:
             builder.waiting.popleft()
         for call in builder.waiting:
@@ -415,8 +422,6 @@ class RunAssembler:
             call.ended = call.started + piece.duration
         elif piece.duration is not None and piece.at is not None and call.started is None:
             call.started = piece.at - piece.duration
-        if call.id is not None:
-            builder.answered.add(call.id)  # the call's own string: one object less for each
         while builder.waiting and builder.waiting[0].answered:
             builder.waiting.popleft()
         if piece.text is None:
@@ -437,16 +442,18 @@ class RunAssembler:
         held = builder.held.pop(call.key, None)
         if held is not None:
             builder.held_bytes -= getsizeof(held)
-            if first.masked is None:
-                first.masked = mask_digest(held, self.mask)
         seen = builder.repeats[call.key] = builder.repeats.get(call.key, 1) + 1
         if seen <= QUOTED and call.text is None:
             call.text = quote(text)
-        if call.masked is None:
-            if call.result == first.result and first.masked is not None:
-                call.masked = first.masked
-            else:
-                call.masked = mask_digest(text, self.mask)
+        if call.result == first.result:
+            if first.masked is None:
+                first.masked = mask_digest(text, self.mask)
+            call.masked = first.masked
+            return
+        call.masked = mask_digest(text, self.mask)
+        if first.masked is None and first.result is not None:
+            old = self._again(builder, first) if held is None else held
+            first.masked = None if old is None else mask_digest(old, self.mask)
 
     def _hold(self, builder: _Builder, key: int, text: str) -> None:
         builder.held[key] = text
@@ -455,12 +462,38 @@ class RunAssembler:
             oldest = next(iter(builder.held))
             evicted = builder.held.pop(oldest)
             builder.held_bytes -= getsizeof(evicted)
-            builder.keys[oldest].masked = mask_digest(evicted, self.mask)
+            call = builder.keys[oldest]
+            if self._rereader(builder, call) is None:
+                call.masked = mask_digest(evicted, self.mask)
+
+    def _rereader(self, builder: _Builder, call: Call) -> Rereader | None:
+        """What can read the result of `call` again; None where nothing can."""
+        if call.id is None:
+            return None
+        return self._rereaders.get(call.result_path or builder.run.path)
+
+    def _again(self, builder: _Builder, call: Call) -> str | None:
+        rereader = self._rereader(builder, call)
+        if rereader is None or call.id is None or call.result_line is None:
+            return None
+        value = rereader.result(call.result_line, call.id)
+        return None if value is None else result_text(value)
 
 
 def _characters(text: bytes) -> int:
     """Characters of UTF-8 text."""
     return len(text) if text.isascii() else len(text.decode("utf-8", "replace"))
+
+
+def _file(by_id: dict[str, Call | list[Call]], id: str, call: Call) -> None:
+    """Note a call under its id; ids may repeat, and an older one may still wait for its answer."""
+    known = by_id.get(id)
+    if isinstance(known, list):
+        known.append(call)
+    elif known is None or known.answered:
+        by_id[id] = call
+    else:
+        by_id[id] = [known, call]
 
 
 def _larger(a: Usage, b: Usage) -> Usage:

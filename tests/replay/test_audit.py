@@ -354,3 +354,25 @@ def test_a_parent_in_another_file_tells_of_its_sub_agent(tmp_path: Path) -> None
         "P": (None, None),
         "K": ("P", "scout"),
     }
+
+
+def test_an_old_result_is_read_again_to_be_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same call every 700 lines with results that differ in a time only, long out of memory."""
+    records: list[Any] = []
+    for i in range(3_000):
+        same = i % 700 == 0
+        args = {"path": "same"} if same else {"path": f"f{i}"}
+        answer = f"{'as before' if same else i} at 2026-05-01T10:00:{i % 60:02d}Z"
+        call = {"id": f"call-{i}", "tool": "look", "args": args, "result": answer}
+        records.append({"type": "response", "id": f"response-number-{i}", "calls": [call]})
+    path = put(tmp_path / "long.jsonl", records)
+    packed = tmp_path / "packed.jsonl.gz"
+    packed.write_bytes(gzip.compress(Path(path).read_bytes()))
+    held = [(f.rule, f.occurrences, f.onset.step) for f in look(path).findings]
+    assert held == [("same-call-same-result", 5, 700)]
+    monkeypatch.setattr("loopaudit.ingest.runs.HELD_TEXT", 2_000)
+    for source in (path, packed):
+        findings = look(source).findings
+        assert [(f.rule, f.occurrences, f.onset.step) for f in findings] == held

@@ -1,0 +1,52 @@
+"""Reads the text of one result again from a plain log of lines.
+
+A long session holds only the texts of its newest results. When a call is repeated much later and
+its result differs, the first result must be masked too: it is read again from its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from loopaudit.formats.base import Reader
+from loopaudit.ingest.salvage import parse
+from loopaudit.model import ResultPiece
+
+#: one offset is kept for so many lines
+STRIDE = 512
+
+
+class Rereader:
+    """Knows where every `STRIDE`th line begins; `offsets[n]` is that of line n * STRIDE + 1."""
+
+    def __init__(self, file: str, reader: Callable[[], Reader]) -> None:
+        self.file = file
+        self.reader = reader
+        self.offsets: list[int] = [0]
+
+    def result(self, line: int, call_id: str) -> Any:
+        """The result of `call_id` that stands on `line`, as the reader gives it; None if not."""
+        place = (line - 1) // STRIDE
+        if place >= len(self.offsets):
+            return None
+        try:
+            with open(self.file, "rb") as stream:
+                stream.seek(self.offsets[place])
+                for _ in range((line - 1) % STRIDE):
+                    stream.readline()
+                raw = stream.readline()
+        except OSError:
+            return None
+        try:
+            values = [orjson.loads(raw)]
+        except ValueError:
+            values = parse(raw).values
+        reader = self.reader()
+        for value in values:
+            for piece in reader.feed(line, value):
+                if isinstance(piece, ResultPiece) and piece.call_id == call_id:
+                    return piece.text
+        return None
