@@ -328,8 +328,7 @@ def _rank(audited: list[AuditedRun], report: Report) -> None:
                 continue  # all of it inherited, or outside the time window
             finding.stops = stops_of(finding, found, item.priced)
             item.findings.append(finding)
-        own = set(item.priced.own)
-        report.not_loops += [n for n in found.not_loops if n.step in own]
+        report.not_loops += [n for n in found.not_loops if n.step in item.priced.counts]
         summary.waste = charge(union(item.findings), found, item.priced, total)
         report.runs.append(summary)
         report.findings += item.findings

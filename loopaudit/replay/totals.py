@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -30,8 +31,9 @@ _WAYS = (ESTIMATED_OUTPUT, BY_TOKENIZER, BY_LENGTH)
 class Priced:
     """Money of one run: picodollars a step, `UNKNOWN` where it cannot be told."""
 
-    cost: list[int]
-    own: list[int]  # steps that count here: not inherited, within the time window
+    cost: array[int]
+    own: Sequence[int]  # steps that count here: not inherited, within the time window
+    counts: Container[int]  # the same, for asking
     caveats: list[tuple[int, str]]  # (step, what its price rests on that the log does not tell)
 
 
@@ -91,13 +93,15 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
     """What each step of a run cost by the list, and which steps count."""
     table = found.columns
     since, until = window
-    cost = [UNKNOWN] * len(table)
-    own = []
+    cost = array("q", [UNKNOWN]) * len(table)
+    own: Sequence[int] = range(len(table))
+    counts: Container[int] = own
+    if found.inherited or since is not None or until is not None:
+        own = [i for i in own if i not in found.inherited and _inside(table.at[i], since, until)]
+        counts = frozenset(own)
     caveats: list[tuple[int, str]] = []
     for i in range(len(table)):
         at = table.at[i]
-        if i not in found.inherited and _inside(at, since, until):
-            own.append(i)
         if table.marks[i] == _ABSENT:
             continue
         model = table.models[table.model[i]]
@@ -111,7 +115,7 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
                 cost[i] = amount
                 if usage.cache_write_unsplit or usage.web_searches:
                     caveats += [(i, what) for what in rates.caveats(usage)]
-    return Priced(cost, own, caveats)
+    return Priced(cost, own, counts, caveats)
 
 
 def _inside(at: float, since: float | None, until: float | None) -> bool:
@@ -124,15 +128,10 @@ def run_tokens(found: RunResult, steps: Iterable[int]) -> Tokens:
     """Sums over `steps`; None in a bucket that no step reports."""
     table = found.columns
     sums: list[int | None] = [None] * len(BUCKETS)
-    total: int | None = None
-    chosen = list(steps)
+    chosen = steps if isinstance(steps, Sequence) else list(steps)
     for place, column in enumerate(table.buckets):
-        known = [column[i] for i in chosen if column[i] != UNKNOWN]
-        if known:
-            sums[place] = sum(known)
-    known = [table.total[i] for i in chosen if table.total[i] != UNKNOWN]
-    if known:
-        total = sum(known)
+        sums[place] = _sum(column, chosen)
+    total = _sum(table.total, chosen)
     writes = [w for w in (sums[p] for p in _WRITES) if w is not None]
     return Tokens(
         fresh_input=sums[0],
@@ -157,13 +156,24 @@ def add_tokens(a: Tokens, b: Tokens) -> Tokens:
 
 
 def run_usd(priced: Priced, steps: Iterable[int]) -> Decimal | None:
-    known = [priced.cost[i] for i in steps if priced.cost[i] != UNKNOWN]
-    return usd(sum(known)) if known else None
+    known = _sum(priced.cost, steps)
+    return None if known is None else usd(known)
 
 
 def recorded_usd(found: RunResult, steps: Iterable[int]) -> Decimal | None:
-    known = [found.columns.cost[i] for i in steps if found.columns.cost[i] != UNKNOWN]
-    return usd(sum(known)) if known else None
+    known = _sum(found.columns.cost, steps)
+    return None if known is None else usd(known)
+
+
+def _sum(column: array[int], steps: Iterable[int]) -> int | None:
+    """Sum of what is known in `column` over `steps`; None if nothing is."""
+    total, known = 0, False
+    for i in steps:
+        value = column[i]
+        if value != UNKNOWN:
+            total += value
+            known = True
+    return total if known else None
 
 
 def gap_of(table: StepColumns, step: int) -> Gap | None:
@@ -191,9 +201,8 @@ def unpriced_tokens(table: StepColumns, priced: Priced, step: int) -> int:
 def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
     """Count what the figures of a run leave out or only bound."""
     table = found.columns
-    own = set(priced.own)
     for step, caveat in priced.caveats:
-        if step in own:
+        if step in priced.counts:
             ledger.caveats[caveat] = ledger.caveats.get(caveat, 0) + 1
     for i in priced.own:
         gap = gap_of(table, i)
@@ -217,11 +226,10 @@ def charge(
 ) -> Waste:
     """The waste of redundant steps in tokens and money; inherited steps are never charged."""
     waste = Waste()
-    own = set(priced.own)
     tokens = read = money = 0
     known_tokens = known_money = False
     for entry in steps:
-        if entry.step not in own:
+        if entry.step not in priced.counts:
             continue
         waste.steps.append(entry)
         total = found.columns.total[entry.step]
