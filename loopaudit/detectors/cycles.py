@@ -18,8 +18,8 @@ RULES: tuple[Rule, ...] = (
         looks_for=(
             "Two to six different steps in a row, repeated with equal calls and equal results for "
             "three full rounds (ten where a known wait is among them). The shortest true period is "
-            "reported. A failing change of the same file with the same error is the same step, "
-            "whatever it tried to write."
+            "reported. Failing changes of one file, for the same kind of reason, are the same "
+            "step, whatever they tried to write."
         ),
         not_counted=(
             "A round in which any call or result differs, a user message between, and once the "
@@ -172,9 +172,8 @@ def _token(call: Call) -> int | None:
         return call.key
     if result is None or call.status is CallStatus.INTERRUPTED:
         return None
-    if call.mutates and call.failed and call.target is not None and call.error_key is not None:
-        head = call.text.partition("\n")[0] if call.text else call.error_key
-        return hash((call.tool, call.target.path, head))  # below stands what could not be changed
+    if call.mutates and call.failed and call.target is not None:
+        return hash((call.tool, call.target.path, call.error))
     return call.key ^ (result >> 1)
 
 

@@ -1,8 +1,8 @@
 """What a shell command does, read from its words: state changed, waiting, lines of a file read.
 
 No shell is run and nothing is expanded. Quotes, `&&`, `;`, pipes, `cd x &&`, assignments, wrappers
-such as `sudo`, `bash -lc "…"`, `find -exec` and redirections are understood; other languages inside
-a command (`python -c`, here-documents) are not looked into.
+such as `sudo`, `bash -lc "…"`, `find -exec` and redirections are understood. Of programs in other
+languages inside a command (`python -c`, here-documents) it is only asked whether they write files.
 """
 
 from __future__ import annotations
@@ -30,6 +30,13 @@ _TOKEN = re.compile(
 _HERE = re.compile(
     r"(<<-?[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?[^\n]*\n)(?:.*?\n)??[ \t]*\3(?=[ \t]*(?:\n|\)|\Z))",
     re.DOTALL,
+)
+_PROGRAM = re.compile(r"\b(?:python[0-9.]*|node|ruby|perl|php|deno|bun)\b[^\n|;&]*?(?:<<| -[ce]\b)")
+_WRITES = re.compile(
+    r"(?<!stdout)(?<!stderr)\.(?:write|writelines|write_text|write_bytes|save|unlink)\("
+    r"|\bopen\([^()\n]{1,200},\s*(?:mode\s*=\s*)?['\"][wax]|\b(?:writeFile|appendFile)(?:Sync)?\("
+    r"|\bos\.(?:remove|rename|replace|makedirs|mkdir)\(|\bshutil\.|\bFile\.write\b"
+    r"|\bfs\.(?:rm|rename|mkdir|unlink|copyFile)(?:Sync)?\(|\bfile_put_contents\("
 )
 #: first characters of tokens that may be more than a word
 _SPECIAL = frozenset("\n&|;()`$<>0123456789#")
@@ -107,6 +114,8 @@ class Shell:
 
     def _read(self, command: str, depth: int) -> ShellEffect:
         head = command[:READ]
+        if _PROGRAM.search(head) and _WRITES.search(head):
+            return ShellEffect(True, False, None)
         if "<<" in head:
             head = _HERE.sub(r"\1", head)
             cut = head.rfind("<<")

@@ -303,6 +303,7 @@ def _by_argument(rule: Mapping[str, Any], read: _Classify) -> _Classify:
     mutates = frozenset(rule.get("mutates", ()))
     polls = frozenset(rule.get("polls", ()))
     reads = frozenset(rule.get("reads", ()))
+    first_word = rule.get("first_word", False)
 
     def classify(args: Any) -> Effect:
         args = _object(args)
@@ -313,6 +314,8 @@ def _by_argument(rule: Mapping[str, Any], read: _Classify) -> _Classify:
             value = ""
         if type(value) is not str:
             return NO_EFFECT
+        if first_word:
+            value = value[:200].lower().split(None, 1)[0] if value.strip() else ""
         if value in mutates:
             target = read(args).target
             return (

@@ -1,0 +1,87 @@
+"""What a result says in words about its call: nothing found, nothing done, not done yet.
+
+Only whole phrases at telling places count; a log that flags failures needs none of this.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SHORT = 240  # characters; longer answers that mention "not found" hold content too
+_SAID = 400  # characters at the start of a result that say that nothing was done
+
+#: an answer that says in words that nothing was found is an answer, not a loop (ggcode#419)
+_NOTHING = re.compile(
+    r"\b(?:no|0|zero)\s+(?:\w+\s+){0,2}?(?:matche?s?|results?|files?|hits?|entries|records|rows"
+    r"|occurrences)\b|\bnothing found\b|\bnot found\b|未找到|没有找到|没有结果|无结果",
+    re.IGNORECASE,
+)
+#: a change that was not made: the words of OpenHands and SWE-agent, Gemini CLI, Cline and Roo,
+#: Aider, opencode, MCP's file server, Codex
+_NOT_DONE = re.compile(
+    r"\A\W{0,4}(?:error|failed|failure|fatal|exception|错误|失败)\b"
+    r"|\A[^{\n]{0,40}(?:失败|出错)"
+    r"|\bno (?:replacement|edits?|changes) (?:was|were|have been)?\s?(?:performed|made|applied)\b"
+    r"|\b(?:did|does)(?: not|n't) (?:appear verbatim|match exactly|exist)\b|\bfailed to match\b"
+    r"|\bno (?:exact |sufficiently similar )?match(?:es)? (?:was |were )?found\b"
+    r"|\b0 occurrences found\b|\bcould not find (?:the )?(?:exact|old|string|text|search)"
+    r"|\b(?:old_?(?:string|str|text)|(?:string|text|pattern) to (?:replace|find))\b"
+    r"[^\n]{0,40}\bnot found\b|\bSEARCH block\b|\A\W{0,4}invalid context\b"
+    r"|\bpatch (?:does not apply|failed)\b|\bhunks? (?:#?\d+ )?failed\b"
+    r"|[\"'](?:success|ok|applied)[\"']\s?:\s?false\b"
+    r"|\A\s?\{\s?[\"'](?:error|err)[\"']\s?:\s?[\"'{]"
+    r"|未找到(?:要|需要)|找不到要|没有匹配到",
+    re.IGNORECASE,
+)
+_GOING_ON = (
+    r"running|pending|in[ _-]?progress|processing|building|waiting|starting|provisioning|deploying"
+)
+_PENDING = re.compile(
+    r"\b(?:status|state|phase|stage)[\"']?\s?[:=]\s?[\"']?(?:still[ _-])?"
+    rf"(?:{_GOING_ON})\b(?![ -]?\w)"
+    rf"|\bstill (?:{_GOING_ON}|working)\b"
+    r"|\bnot (?:yet )?(?:ready|finished|done|complete|completed)(?: yet)?\b"
+    rf"|\A\W{{0,3}}(?:{_GOING_ON}|please wait)\W{{0,3}}\Z"
+    r"|\b(?:progress|completed?|done|downloaded|uploaded)\b\W{0,3}\d{1,2}(?:\.\d+)?\s?%"
+    r"|\b\d{1,2}(?:\.\d+)?\s?% (?:completed?|done|finished)\b"
+    r"|(?:状态|阶段)\s?[:：]\s?(?:运行|进行|处理|排队|等待|构建|部署)中"
+    r"|(?:仍在|正在)(?:运行|处理|构建|部署|进行|执行|排队)|尚未(?:完成|结束|就绪)"
+    r"|进度\s?[:：]?\s?\d{1,2}(?:\.\d+)?\s?%"
+    r"|\A\W{0,3}(?:运行|处理|进行|排队|等待|构建)中\W{0,3}\Z",
+    re.IGNORECASE,
+)
+
+
+#: words of which one stands in every text that a pattern finds, in lower case: most texts have none
+_HINT_NOTHING = ("no ", "0 ", "zero", "found", "未找到", "没有", "无结果")
+_HINT_NOT_DONE = (
+    *("error", "fail", "fatal", "exception", "no ", "not", "n't", "0 occurr", "block", "invalid"),
+    *("hunk", "false", '"err"', "'err'", "错误", "失败", "出错", "未找到", "找不到", "没有匹配"),
+)
+_HINT_PENDING = (
+    *("running", "pending", "progress", "processing", "building", "waiting", "starting"),
+    *("provisioning", "deploying", "wait", "still", "not ", "%", "中", "正在", "尚未", "仍在"),
+)
+
+
+def nothing_found(text: str) -> bool:
+    """Whether the whole answer is that nothing was found."""
+    return len(text) <= _SHORT and _says(_HINT_NOTHING, _NOTHING, text)
+
+
+def nothing_done(text: str) -> bool:
+    """Whether the answer of a call that changes something is that it changed nothing."""
+    return _says(_HINT_NOT_DONE, _NOT_DONE, text[:_SAID])
+
+
+def not_yet(text: str) -> bool:
+    """Whether the whole answer is that something goes on: its call waits, whatever its name."""
+    return len(text) <= _SHORT and _says(_HINT_PENDING, _PENDING, text)
+
+
+def _says(hints: tuple[str, ...], pattern: re.Pattern[str], text: str) -> bool:
+    lower = text.lower()
+    for hint in hints:
+        if hint in lower:
+            return pattern.search(text) is not None
+    return False
