@@ -21,6 +21,8 @@ Json = dict[str, Any]
 
 #: more tokens than any one response can hold; beyond it a number is damage, not a count
 _MOST_TOKENS = 10**12
+#: the same of US dollars; picodollars of it fit 64 bits
+_MOST_DOLLARS = 10**6
 
 
 def count(value: Any) -> int | None:
@@ -90,7 +92,7 @@ def dollars(value: Any) -> Decimal | None:
         amount = Decimal(str(value))
     except (InvalidOperation, ValueError):
         return None
-    return amount if amount.is_finite() and amount >= 0 else None
+    return amount if amount.is_finite() and 0 <= amount <= _MOST_DOLLARS else None
 
 
 def name(value: Any) -> str | None:

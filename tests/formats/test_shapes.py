@@ -58,6 +58,7 @@ def test_other_plain_values():
     assert [number(v) for v in (0, 1.5, -1, NAN, INF, True, "2", HUGE)] == [0, 1.5] + [None] * 6
     assert [str(dollars(v)) for v in (0.1, "0.10", 3)] == ["0.1", "0.10", "3"]
     assert [dollars(v) for v in (-1, "NaN", "x", True, None, [], INF, HUGE)] == [None] * 8
+    assert [dollars(v) for v in (1_767_225_600, "1e999999", "1e99999999999")] == [None] * 3
     assert [name(v) for v in ("x", "", 7, True, None, 1.5, HUGE)] == ["x", None, "7"] + [None] * 4
     assert [whole(v) for v in (-9, True, 2**63, 1.0)] == [-9, None, None, None]
     assert shown("x" * 99) == repr("x" * 40)
