@@ -47,6 +47,8 @@ PLACEHOLDER_OUTPUT = 8
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
 #: masked; past this they are read again from the log, or masked at once where that cannot be.
 HELD_TEXT = 4_000_000
+#: distinct calls from which on the arguments of old ones are no longer quoted
+LONG_RUN = 50_000
 #: of a repeated call so many results are quoted: whether a test failed is said in words only
 QUOTED = 4
 
@@ -354,7 +356,10 @@ class RunAssembler:
         self._describe(builder, call, piece.args, arguments, key)
         if builder.context is not None:
             builder.context.said(step, arguments.decode("utf-8", "replace"))
-        step.calls.append(call)
+        if step.calls:
+            step.calls.append(call)
+        else:
+            step.calls = [call]  # exactly one place: most responses hold one call
         builder.waiting.append(call)
         if piece.id is not None:
             _file(builder.by_id, piece.id, call)
@@ -463,6 +468,8 @@ class RunAssembler:
             evicted = builder.held.pop(oldest)
             builder.held_bytes -= getsizeof(evicted)
             call = builder.keys[oldest]
+            if len(builder.keys) > LONG_RUN:
+                call.args = None
             if self._rereader(builder, call) is None:
                 call.masked = mask_digest(evicted, self.mask)
 
