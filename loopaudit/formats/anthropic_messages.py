@@ -14,6 +14,7 @@ from loopaudit.formats.conversations import Conversations
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.openai_chat import FOREIGN, call_id
 from loopaudit.formats.shapes import Json, name, output_of, rows, seconds, shown, table, user_kind
+from loopaudit.formats.tool_messages import status_of
 from loopaudit.formats.usages import anthropic_usage
 from loopaudit.model import (
     BoundaryKind,
@@ -113,6 +114,8 @@ def _result(block: Json) -> ResultPiece:
     piece = ResultPiece("", 0, call_id(block.get("tool_use_id")), output_of(content))
     if block.get("is_error") is True:
         piece.status = CallStatus.ERROR
+    elif isinstance(content, str | list) and "is_error" not in block:  # many agents leave it out
+        piece.status = status_of(piece.text)
     elif isinstance(content, dict):
         if str(content.get("type")).endswith("_error"):
             piece.status = CallStatus.ERROR

@@ -15,6 +15,7 @@ from loopaudit.formats.conversations import Conversations
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.openai_chat import FOREIGN, OTHER_CHOICES, call_id
 from loopaudit.formats.shapes import Json, name, rows, seconds, shown, table, user_kind, words
+from loopaudit.formats.tool_messages import status_of
 from loopaudit.formats.usages import gemini_usage
 from loopaudit.model import (
     BoundaryPiece,
@@ -86,8 +87,12 @@ def _model(content: Json) -> list[Piece]:
 
 def _result(answer: Json) -> ResultPiece:
     said = answer.get("response")
-    failed = isinstance(said, dict) and said.get("error") is not None and "output" not in said
-    status = CallStatus.ERROR if failed else CallStatus.OK
+    status = CallStatus.OK
+    if isinstance(said, dict):
+        if said.get("error") is not None and "output" not in said:
+            status = CallStatus.ERROR
+        elif "output" not in said:  # home-made agents have one key for both
+            status = status_of(said.get("result"))
     return ResultPiece(
         "", 0, call_id(answer.get("id")), said, status=status, tool=name(answer.get("name"))
     )

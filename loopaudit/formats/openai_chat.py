@@ -2,8 +2,8 @@
 
 Accepted: one conversation a line (`{"messages": […]}`, as of fine-tuning sets), one message a line,
 a bare array of messages or of conversations, and `chat.completion` objects. Such logs hold no usage
-and no times but for completion objects. A tool message has no error flag: only what begins as
-`shapes.FAILURES` says, or is flagged by an extra `is_error`, counts as failed.
+and no times but for completion objects. A tool message has no error flag: what says that it is an
+error (see `tool_messages`), or is flagged by an extra `is_error`, counts as failed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from loopaudit.formats.shapes import (
     rows,
     seconds,
     shown,
-    status_of,
     table,
     text_of,
     user_kind,
     words,
 )
+from loopaudit.formats.tool_messages import status_of
 from loopaudit.formats.usages import openai_usage
 from loopaudit.model import (
     BoundaryPiece,

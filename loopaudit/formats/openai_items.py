@@ -18,13 +18,13 @@ from loopaudit.formats.shapes import (
     output_of,
     rows,
     seconds,
-    status_of,
     table,
     text_of,
     user_kind,
     whole,
     words,
 )
+from loopaudit.formats.tool_messages import status_of
 from loopaudit.formats.usages import openai_usage
 from loopaudit.model import (
     AttemptPiece,

@@ -14,7 +14,6 @@ import orjson
 
 from loopaudit.model import (
     BoundaryKind,
-    CallStatus,
 )
 
 Json = dict[str, Any]
@@ -194,25 +193,6 @@ def arguments(value: Any) -> Any:
         except (ValueError, UnicodeEncodeError):
             return value
     return value
-
-
-#: How frameworks begin a tool message when the tool failed, in formats that have no error flag:
-#: "Error:" (LangGraph, AutoGen, tau-bench and many agents), MCP servers, the OpenAI Agents SDK.
-#: Only at the very start, and only spelled so: "Errors: 0" or "no Error: found" is no failure.
-FAILURES = (
-    "Error:",
-    "Error executing tool",
-    "Error calling tool",
-    "An error occurred while running the tool",
-    "MCP error ",
-)
-
-
-def status_of(text: Any) -> CallStatus:
-    """Status of a result in a format without an error flag."""
-    if isinstance(text, str) and text.startswith(FAILURES):
-        return CallStatus.ERROR
-    return CallStatus.OK
 
 
 def user_kind(text: str | None) -> BoundaryKind:

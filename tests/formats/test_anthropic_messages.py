@@ -97,9 +97,13 @@ def test_tools_that_run_on_the_server_stand_in_the_assistant_message():
     assert (results[0].text, results[3].text) == (hits, "6")
 
 
-def test_words_of_failure_without_the_flag_are_no_failure():
-    _, pieces = read({"role": "user", "content": [result("a", "Error: no such file")]})
-    assert pieces[0].status is CallStatus.OK  # this format has a flag
+def test_the_flag_decides_and_words_where_an_agent_leaves_it_out():
+    said = result("a", "Error: no such file")
+    for flag, status in ((False, CallStatus.OK), (True, CallStatus.ERROR)):
+        _, pieces = read({"role": "user", "content": [{**said, "is_error": flag}]})
+        assert pieces[0].status is status
+    _, pieces = read({"role": "user", "content": [said]})
+    assert pieces[0].status is CallStatus.ERROR
 
 
 def test_response_objects_hold_usage():
