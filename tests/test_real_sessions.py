@@ -34,7 +34,8 @@ def test_healthy_coding_sessions_are_left_alone(shared: Path, folder: str) -> No
             assert not any(trip.level.stops for trip in found.trips), run.path
     assert calls
     if folder == "claude_code":
-        assert near["test-after-edit"] == 3  # the same check 3, 4 and 6 times, edits between
+        # the same command 3, 4, 4 and 6 times, edits between, some described in other words
+        assert near["test-after-edit"] == 4
 
 
 def test_findings_in_the_other_logs_are_the_planted_ones(shared: Path) -> None:

@@ -6,6 +6,7 @@ agent only read again what a compaction had made it forget (see `compaction`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from loopaudit.detectors import compaction
@@ -27,7 +28,8 @@ RULES: tuple[Rule, ...] = (
             "A call with equal arguments and an equal result, volatile parts (ids, times, pids) "
             "masked, done three times or more, whatever other calls stand between. Known waits "
             "need ten unchanged results. So does a call made again a minute or more later with "
-            "nothing done meanwhile, unless it changes state or its failure will last."
+            "nothing done meanwhile, unless it changes state or its failure will last; and one "
+            "that only looks, where the user asked to watch something."
         ),
         not_counted=(
             "Between two equal calls: a successful change of state (of the same file where the "
@@ -98,6 +100,15 @@ RULES: tuple[Rule, ...] = (
     *compaction.RULES,
 )
 
+#: a user's request to poll
+_ASKS_TO_POLL = re.compile(
+    r"\b(?:keep|continue) (?:on )?(?:checking|polling|watching|monitoring|looking at|an eye)\b"
+    r"|\bpoll\b|\bmonitor (?!s\b)|\bwatch (?:it|the|this|for|over)\b"
+    r"|\bevery (?:few |couple of |\d+ |ten |thirty |half )?(?:seconds?|minutes?|hour)\b"
+    r"|每隔|每(?:\d+|[一二三五十几半]+)\s?个?(?:秒|分钟|小时)|轮询|持续(?:检查|监控|监测|观察|关注)"
+    r"|(?:一直|不断|反复)(?:检查|查询|监控|盯)|盯着|监控",
+    re.IGNORECASE,
+)
 #: calls in a row this far apart, start to start, are taken for polls, in seconds
 SLOW = 60.0
 #: a call done this often without becoming a loop is worth a word in `dismissed`
@@ -142,6 +153,7 @@ class Repeats(Detector):
         self._at = NEVER  # newest answered call
         self._lost_at = NEVER  # newest answered call before the last loss of memory
         self._waited_at = NEVER  # newest known wait
+        self._to_poll = False  # the user asked to look again and again
         self._changed_at = NEVER  # newest call whose answer differed from its last one
         self._news = False  # this step brought something new, or waited
         self._repeats: list[int] = []  # calls of this step that brought nothing new
@@ -156,6 +168,7 @@ class Repeats(Detector):
             self._progress.forget()
             self._rounds.forget()
             self._row = 0
+            self._to_poll = bool(boundary.text and _ASKS_TO_POLL.search(boundary.text))
         elif kind is BoundaryKind.COMPACTION:
             return self._compacted(None)
         return NONE
@@ -261,7 +274,7 @@ class Repeats(Detector):
             if last.failed and last.retryable and not call.failed:
                 return RETRIED
             return POLL_PROGRESS if call.polls else CHANGED_RESULT
-        if call.mutates and self._changed_at > last.index:
+        if call.mutates and not call.failed and self._changed_at > last.index:
             return EFFECT_SEEN
         if self._lost_at >= last.index and self._progress.anywhere_since(last.index):
             return MEMORY_LOSS
@@ -284,6 +297,7 @@ class Repeats(Detector):
         failed = call.failed
         passing = failed and bool(call.retryable)
         poll = call.polls or chain.slow * 2 > chain.count - 1
+        poll = poll or (self._to_poll and call.status is CallStatus.OK and not call.mutates)
         if poll or passing:
             self._news = True
         elif not self._news:

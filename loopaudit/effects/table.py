@@ -92,6 +92,9 @@ class ToolTable:
             table["options_with_value"],
         )
         self._tools: dict[str, _Classify] = {}
+        self._notes = {key: frozenset(names) for key, names in table["bookkeeping"].items()}
+        self._noted: dict[str, frozenset[str]] = {}  # bookkeeping arguments by tool
+        self._beside = [words.split(None, 1) for words in table["bookkeeping"]["beside"]]
 
     def __reduce__(self) -> tuple[type[ToolTable], tuple[dict[str, Any]]]:
         return ToolTable, (self._user,)  # for worker processes
@@ -102,6 +105,21 @@ class ToolTable:
         if known is None:
             known = self._tools[tool] = self._resolve(tool)
         return known(args)
+
+    def essential(self, tool: str, args: Any) -> Any:
+        """The arguments without bookkeeping; the same object where there is none."""
+        if type(args) is not dict:
+            return args
+        notes = self._noted.get(tool)
+        if notes is None:
+            notes = self._notes["any"] | self._notes.get(self._flag(tool) or "", frozenset())
+            self._noted[tool] = notes
+        if not notes.isdisjoint(args):
+            args = {key: value for key, value in args.items() if key not in notes}
+        for ref, name in self._beside:
+            if ref in args and args.get(name):
+                args = {key: value for key, value in args.items() if key != ref}
+        return args
 
     def _resolve(self, tool: str) -> _Classify:
         flag = self._flag(tool)
@@ -222,10 +240,10 @@ def _merged(user: Mapping[str, Any], place: _Place | None) -> dict[str, Any]:
     for key, value in user.items():
         if key in _LISTS:
             table[key] = _changed(table[key], value, key, place)
-        elif key in ("options_with_value", "arguments"):
+        elif key in ("options_with_value", "arguments", "bookkeeping"):
             if not isinstance(value, Mapping):
                 raise _error("must be a table of lists", place, key)
-            if key == "arguments":
+            if key != "options_with_value":
                 for name in value:
                     if name not in table[key]:
                         raise _error(_unknown(name, table[key]), place, key, name)
@@ -234,7 +252,9 @@ def _merged(user: Mapping[str, Any], place: _Place | None) -> dict[str, Any]:
         elif key == "by_argument":
             table[key] = [*table[key], *_rules(value, place)]
         else:
-            raise _error(_unknown(key, (*_LISTS, "by_argument", "arguments")), place, key)
+            raise _error(
+                _unknown(key, (*_LISTS, "by_argument", "arguments", "bookkeeping")), place, key
+            )
     return table
 
 

@@ -239,7 +239,7 @@ class RunAssembler:
         for call in piece.calls:
             if call.id is None:
                 return False
-            key = call_key(call.tool, canonical(call.args))
+            key = self._key(call.tool, call.args, canonical(call.args))
             if (call.id, key, call.at or piece.at) not in builder.seen:
                 return False
         return True
@@ -322,6 +322,11 @@ class RunAssembler:
         if self.keep.text and len(step.text or "") < self.keep.text:
             step.text = ((step.text or "") + text)[: self.keep.text]
 
+    def _key(self, tool: str, args: Any, arguments: bytes) -> int:
+        """Digest of a call without the arguments that are bookkeeping. `arguments`: as a whole."""
+        essential = self.tools.essential(tool, args)
+        return call_key(tool, arguments if essential is args else canonical(essential))
+
     def _call(
         self,
         builder: _Builder,
@@ -332,7 +337,7 @@ class RunAssembler:
     ) -> None:
         tool = intern(piece.tool)
         arguments = canonical(piece.args)
-        key = call_key(tool, arguments)
+        key = self._key(tool, piece.args, arguments)
         at = piece.at or response.at
         if piece.id is not None and response.id is not None:
             for known in step.calls:

@@ -24,6 +24,7 @@ class Chain:
     retryable: bool | None = None  # False if one failure would not pass by itself
     poll: bool = False
     reported: bool = False  # it reached the count from which it is reported
+    explained: bool = False  # by the other chains of its group, whole
 
     @property
     def document(self) -> Rule:
@@ -98,7 +99,9 @@ def groups(run: Run, run_chains: Sequence[Chain], preset: Preset) -> list[list[C
         _explained(run, group)
     place = {rule.signal: n for n, rule in enumerate(preset.rules)}
     return [
-        sorted(group, key=lambda c: (-len(c.steps), place[c.rule.signal], c.first_step))
+        sorted(
+            group, key=lambda c: (c.explained, -len(c.steps), place[c.rule.signal], c.first_step)
+        )
         for group in members.values()
     ]
 
@@ -114,6 +117,7 @@ def _explained(run: Run, group: list[Chain]) -> None:
     known = repeats.union(*(_first_round(run, chain) for chain in loops))
     for chain in rows:
         if chain.steps <= known:
+            chain.explained = True
             chain.steps &= repeats
             inside = {call.index for number in chain.steps for call in run.steps[number].calls}
             chain.calls = [index for index in chain.calls if index in inside]

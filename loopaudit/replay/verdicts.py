@@ -25,6 +25,7 @@ _REPORTS_FAILURE = re.compile(
     r"|(?:失败|错误|未通过)\s?[:：]?\s?[1-9]",
     re.IGNORECASE | re.MULTILINE,
 )
+_DENIED = (CallStatus.REJECTED, CallStatus.BLOCKED)
 #: repeats of a chain looked at for such words: results of a chain are equal, not all are quoted
 _LOOKED_AT = 8
 
@@ -62,8 +63,10 @@ def retryable(calls: Sequence[Call], group: Sequence[Chain]) -> Retryable:
         return Retryable.YES
     for chain in group:
         for call in (calls[index] for index in chain.calls[:_LOOKED_AT]):
-            if call.exit_code or (
-                call.text and call.target is None and _REPORTS_FAILURE.search(call.text)
+            if (
+                call.exit_code
+                or call.status in _DENIED
+                or (call.text and call.target is None and _REPORTS_FAILURE.search(call.text))
             ):
                 return Retryable.NO
     return Retryable.NOT_APPLICABLE
