@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from loopaudit.model import Piece
 
@@ -33,6 +33,11 @@ class Reader:
     A document (one JSON or YAML value for the whole input) is fed as one record; `locate` then maps
     a path of keys to its line where the opener knows it.
     """
+
+    #: the log flags every failed call, so words in a result tell nothing more
+    flags_failures: ClassVar[bool] = False
+    #: an output count may be a placeholder written before the stream ended
+    placeholder_outputs: ClassVar[bool] = False
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -57,6 +57,7 @@ class ClaudeCodeReader(Reader):
 
     #: outputs of 1-8 tokens without a stop reason are written before the stream ends
     placeholder_outputs = True
+    flags_failures = True
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -58,8 +58,7 @@ def read_sources(
             build = assembler(source.path, head.format.name)
         again = partial(head.format.reader, source.path)
         rereader = Rereader(source.real, again) if head.plain else None
-        placeholders = getattr(reader, "placeholder_outputs", False)
-        build.start_file(source.path, head.format.name, placeholders, rereader)
+        build.start_file(source.path, head.format.name, reader, rereader)
         summary = _read(head, reader, build, result, rereader)
         missing |= reader.missing | head.format.lacks
         summary.missing = sorted(reader.missing | head.format.lacks)

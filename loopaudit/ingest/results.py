@@ -54,12 +54,21 @@ def quote(text: str) -> str:
     return text if len(text) <= 2 * _QUOTE else f"{text[:_QUOTE]}\n…\n{text[-_QUOTE:]}"
 
 
-def fill_result(call: Call, text: str, keep: Keep) -> None:
-    """Set everything of `call` that depends on the text of its result; `status` is set already."""
+def fill_result(call: Call, text: str, keep: Keep, words: bool) -> None:
+    """Set everything of `call` that depends on the text of its result; `status` is set already.
+
+    `words`: the log does not flag failures, so a change that says it was not made has failed.
+    """
     call.result = digest(text)
     call.size = len(text)
     call.blank = not text or text.isspace()
-    if call.mutates and call.status is CallStatus.OK and call.exit_code != 0 and nothing_done(text):
+    if (
+        words
+        and call.mutates
+        and call.status is CallStatus.OK
+        and call.exit_code != 0
+        and nothing_done(text)
+    ):
         call.status = CallStatus.ERROR
     if call.status is CallStatus.ERROR:
         call.error = classify(

@@ -17,6 +17,7 @@ from sys import getsizeof, intern
 from typing import Any
 
 from loopaudit.effects import ToolTable
+from loopaudit.formats.base import Reader
 from loopaudit.ingest.again import Rereader
 from loopaudit.ingest.counting import Context, Tokenizer
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
@@ -112,6 +113,7 @@ class RunAssembler:
         self.mask = mask
         self.placeholder_outputs = placeholder_outputs
         self.tokenizer = tokenizer
+        self.words = True  # results are read for failures that the log does not flag
         self.mentioned: list[Run] = []
         self._rereaders: dict[str, Rereader] = {}
         self._builders: dict[str, _Builder] = {}
@@ -127,14 +129,15 @@ class RunAssembler:
         self,
         path: str,
         format_name: str,
-        placeholder_outputs: bool,
+        reader: Reader,
         rereader: Rereader | None = None,
     ) -> None:
         """Go on with another file that holds parts of the same runs."""
         self.path, self.format = path, format_name
         if rereader is not None:
             self._rereaders[path] = rereader
-        self.placeholder_outputs = placeholder_outputs
+        self.placeholder_outputs = reader.placeholder_outputs
+        self.words = not reader.flags_failures
 
     def add(self, piece: Piece) -> None:
         self._add[type(piece)](piece)  # type: ignore[operator]
@@ -439,7 +442,7 @@ class RunAssembler:
         text = result_text(piece.text)
         if builder.context is not None:
             builder.context.heard(text)
-        fill_result(call, text, self.keep)
+        fill_result(call, text, self.keep, self.words)
         self._compare(builder, call, text)
 
     def _compare(self, builder: _Builder, call: Call, text: str) -> None:
