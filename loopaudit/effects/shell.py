@@ -130,6 +130,7 @@ class Shell:
     def _judge(self, segments: list[_Segment], loops: bool, depth: int) -> ShellEffect:
         changed = polls = False  # `changed`: by something else than a redirection
         first = True
+        shown: Target | None = None
         written: list[str] = []
         for segment in segments:
             name, words = self._command(segment.words)
@@ -147,13 +148,15 @@ class Shell:
                 inner = self._inner(name, words, depth)
                 changed = changed or inner.mutates
                 polls = polls or (first and inner.polls)
+                shown = inner.target if len(segments) == 1 else None
             first = first and name in _ASIDE
         if changed or written:
             only = Target(written[0]) if len(written) == 1 and not changed else None
             return ShellEffect(True, False, only)
         if polls:
             return POLLING
-        return ShellEffect(False, False, target) if (target := _lines_read(segments)) else NOTHING
+        target = shown or _lines_read(segments)
+        return NOTHING if target is None else ShellEffect(False, False, target)
 
     def _command(self, words: list[str]) -> tuple[str, list[str]]:
         """Name of the command without its folder, and the words after it."""
@@ -303,8 +306,14 @@ def _unquoted(word: str) -> str:
 
 # -- lines read -----------------------------------------------------------------------------------
 
-_SED = re.compile(r"([0-9]{1,9})(?:,([0-9]{1,9}|\$|\+[0-9]{1,9}))?p;?\Z")
-_READERS = frozenset({"sed", "head", "tail", "cat", "nl"})
+_SED = re.compile(
+    r"\s*([0-9]{1,9})(?:,\s*([0-9]{1,9}|\$|\+[0-9]{1,9}))?\s*p(?:\s*;\s*(?:[0-9]{1,9}\s*q)?)?\s*\Z"
+)
+_AWK = re.compile(
+    r"\s*\(?\s*NR\s*(?:>=|==)\s*([0-9]{1,9})\s*(?:&&|,)\s*NR\s*(?:<=|==)\s*([0-9]{1,9})\s*\)?"
+    r"\s*(?:\{\s*print[^}]*\})?\s*\Z"
+)
+_READERS = frozenset({"sed", "head", "tail", "cat", "nl", "awk"})
 
 
 def _lines_read(segments: list[_Segment]) -> Target | None:
@@ -348,7 +357,7 @@ def _lines_read(segments: list[_Segment]) -> Target | None:
 def _selected(name: str, words: list[str]) -> tuple[list[str], int, int | None, bool] | None:
     """Files named, first and last line shown, whether counted from the end."""
     files = [word for word in words if word[:1] not in "-+"]
-    options = [word for word in words if word[:1] == "-"]
+    options = ["-n" if word == "-ne" else word for word in words if word[:1] == "-"]
     if name in ("cat", "nl"):
         if name == "nl":
             files = [word for word in files if word not in ("a", "t", "n")]
@@ -357,13 +366,16 @@ def _selected(name: str, words: list[str]) -> tuple[list[str], int, int | None, 
         if "-n" not in options or not files:
             return None
         script = _SED.match(files.pop(0))
-        if script is None or len(options) > 1:
+        if script is None or not {"-n", "-e"}.issuperset(options):
             return None
         start, end = int(script[1]), script[2]
         if end == "$":
             return files, start, None, False
         stop = start if end is None else start + int(end) if end[0] == "+" else int(end)
         return files, start, stop, False
+    if name == "awk":
+        script = _AWK.match(files.pop(0)) if files and not options else None
+        return None if script is None else (files, int(script[1]), int(script[2]), False)
     count = "10"
     for at, word in enumerate(words):
         if word in ("-n", "--lines") and at + 1 < len(words):
