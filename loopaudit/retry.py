@@ -25,7 +25,7 @@ OVERFLOW = ErrorClass.CONTEXT_OVERFLOW
 UNKNOWN = ErrorClass.UNKNOWN
 
 #: characters looked at, at each end of a longer text: an error says what it is first or last
-EDGE = 1_000
+EDGE = 500
 
 
 @dataclass(frozen=True, slots=True)
