@@ -18,7 +18,7 @@ _WORDS = (
 )
 _UNIT = (
     rb"(?:(?:milli|micro|nano)?s(?:ec)?(?:ond)?s?|[mnu]s|\xc2\xb5s|\xce\xbcs|h|hrs?|hours?|m|mins?"
-    rb"|minutes?|d|days?|weeks?|months?|y|years?)(?![a-z_(\[\"'.=])(?P<duration>)"
+    rb"|minutes?|d|days?|weeks?|months?|y|years?)(?![a-z_(\[=]|\.[a-z0-9])(?P<duration>)"
 )
 # An empty named group ends each branch: a branch that begins with a plain letter is tried fastest.
 _AFTER = re.compile(
