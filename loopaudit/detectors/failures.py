@@ -90,7 +90,9 @@ class _Error:
         text = (call.text or "")[:_HEAD]
         if call.mutates and call.target is not None:
             text = text.partition("\n")[0]  # below stands what could not be changed
-        self.words = [w for w in _WORD.findall(_QUOTED.sub(" ", text)) if not w.isdigit()]
+        if text[:1] not in ("{", "["):  # in JSON the message itself is quoted
+            text = _QUOTED.sub(" ", text)
+        self.words = [w for w in _WORD.findall(text) if not w.isdigit()]
         self.given = set(_WORD.findall(call.args or ""))
 
     def like(self, other: _Error) -> bool:

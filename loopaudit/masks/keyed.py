@@ -174,10 +174,11 @@ def mask_values(text: str) -> str:
         kind = _kind(key)
         if not kind:
             return match[0]
-        mark = _mark(kind, match[1], key) or ("<id>" if done and kind == "id" else "")
+        found = match[1].rstrip(".")  # the end of a sentence
+        mark = _mark(kind, found, key) or ("<id>" if done and kind == "id" else "")
         if not mark:
             return match[0]
-        return text[at : match.start(1)] + mark + text[match.end(1) : match.end()]
+        return text[at : match.start(1)] + mark + text[match.start(1) + len(found) : match.end()]
 
     text = _VALUE.sub(value, text)
     return _ACK_NUMBER.sub("<id>", text) if done else text

@@ -43,6 +43,11 @@ EQUAL: list[tuple[str, str]] = [
     ("event 01ARZ3NDEKTSV4RRFFQ69G5FAV stored", "event 01BX5ZZKBKACTAV9WEVGEMMVRZ stored"),
     (r'{"body":"{\"id\":\"m-7\",\"ok\":true}"}', r'{"body":"{\"id\":\"m-8\",\"ok\":true}"}'),
     ('{"session_id":"s9Xk2","state":"waiting"}', '{"session_id":"t4Qp7","state":"waiting"}'),
+    # the end of a sentence or of a quoted text
+    ("Still running, elapsed 10s.", "Still running, elapsed 20s."),
+    ('{"output":"still running, elapsed 10s"}', '{"output":"still running, elapsed 20s"}'),
+    ("The server is idle, PID: 4312.", "The server is idle, PID: 4418."),
+    ("Done in 12 seconds.", "Done in 14 seconds."),
     # pytest, cargo, go, npm, make
     (
         "FAILED tests/test_a.py::test_x - assert 1 == 2\n1 failed, 4 passed in 0.35s",
