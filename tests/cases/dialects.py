@@ -158,4 +158,7 @@ DIALECTS: dict[str, Callable[[Call], Call]] = {
     "openai_chat": _chat,
     "anthropic_messages": _anthropic,
     "http_log": _chat,
+    "http_log responses": _chat,
+    "http_log gemini": _chat,
+    "vercel_ai": _chat,
 }
