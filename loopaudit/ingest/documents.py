@@ -4,57 +4,125 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from loopaudit.errors import InputError
-from loopaudit.ingest.salvage import DECODER
+from loopaudit.ingest.salvage import DECODER, shallow
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:\n]')
+_MARK = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{},]', re.DOTALL)
+_OPENING = re.compile(r"^[{\[]", re.MULTILINE)
 MAX_LOCATED = 64 << 20  # larger documents are read without line numbers of their parts
+_MAX_TRIES = 100  # values tried in one broken document
+_MAX_ALIASED = 50_000_000  # values that the aliases of a YAML document may unfold to
 
 
-def parse_document(data: bytes, path: str) -> list[tuple[int, Any]]:
-    """(line, value) of each value in `data`. Raises `InputError` with path and line."""
+@dataclass(slots=True)
+class Document:
+    values: list[tuple[int, Any]] = field(default_factory=list)  # line, value
+    lost: list[tuple[int, str]] = field(default_factory=list)  # line, reason
+    shallow: bool = False  # values nested too deep are left out
+
+
+def parse_document(data: bytes, path: str) -> Document:
+    """The values in `data`. Raises `InputError` with path and line where there are none.
+
+    What is broken is lost alone: reading goes on at the next value that begins a line. Of a single
+    value that breaks off, the whole elements of its outermost open list are kept.
+    """
     body = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if body[:1] not in (b"{", b"["):
-        return [(1, _yaml(data, path))]
+        return Document([(1, _yaml(data, path))])
     try:
-        return [(1, orjson.loads(body))]
+        return Document([(1, orjson.loads(body))])
     except ValueError:
         pass
     text = body.decode("utf-8", "replace")
-    values: list[tuple[int, Any]] = []
+    found = Document()
     position, line = 0, data[: len(data) - len(body)].count(b"\n") + 1
+    first, broken_at = line, 0  # where the first value begins, and breaks
     while position < len(text):
         try:
             value, end = DECODER.raw_decode(text, position)
+            found.values.append((line, value))
+            while end < len(text) and text[end] in " \t\r\n,":
+                end += 1
         except (ValueError, RecursionError) as error:
-            if values:
+            if isinstance(error, RecursionError) and not found.shallow:
+                text, found.shallow = text[:position] + shallow(text[position:]), True
+                continue
+            at = getattr(error, "pos", position)
+            broken_at = broken_at or at
+            why = getattr(error, "msg", "nested too deep").partition(" starting")[0].lower()
+            found.lost.append((line + text.count("\n", position, at), f"broken JSON ({why})"))
+            following = _OPENING.search(text, position + 1)
+            if following is None or len(found.lost) >= _MAX_TRIES:
                 break
-            at = line + text.count("\n", position, getattr(error, "pos", position))
-            raise InputError(f"{path}:{at}: the JSON document cannot be read: {error}") from error
-        values.append((line, value))
+            end = following.start()
         line += text.count("\n", position, end)
-        while end < len(text) and text[end] in " \t\r\n,":
-            line += text[end] == "\n"
-            end += 1
         position = end
-    return values
+    if not found.values:
+        _keep_elements(text, broken_at, first, found)
+    if not found.values:
+        at, why = found.lost[0]
+        raise InputError(f"{path}: line {at}: {why}")
+    return found
+
+
+def _keep_elements(text: str, end: int, line: int, found: Document) -> None:
+    """Put into `found` the value that begins `text` and breaks at `end`, cut to what is whole."""
+    open_, cut, outer = [], 0, 0  # closing brackets; end of an element; depth of the outermost list
+    for match in _MARK.finditer(text, 0, end):
+        token = match.group()
+        if token in "[{":
+            open_.append("]" if token == "[" else "}")
+            outer = outer or (len(open_) if token == "[" else 0)
+        elif token in "]}":
+            if len(open_) <= outer:
+                cut = outer = 0
+            del open_[-1:]
+            if len(open_) == outer:
+                cut = match.end()
+        elif token == "," and len(open_) == outer:
+            cut = match.start()
+    if cut and outer:
+        try:
+            value = DECODER.decode(text[:cut] + "".join(reversed(open_[:outer])))
+        except (ValueError, RecursionError):
+            return
+        found.values.append((line, value))
 
 
 def _yaml(data: bytes, path: str) -> Any:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(data)
     try:
-        return yaml.load(data, Loader=loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        node = loader.get_single_node()
+        if _unfolded(node, {}) > _MAX_ALIASED:
+            raise ValueError("its aliases unfold to too many values")
+        return None if node is None else loader.construct_document(node)
+    except MemoryError:
+        raise
+    except Exception as error:  # also what its constructors raise on a wrong `!!timestamp`
         mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or type(error).__name__
-        raise InputError(f"{path}{line}: neither JSON nor readable YAML: {problem}") from error
+        line = f" line {mark.line + 1}:" if mark else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
+        raise InputError(f"{path}:{line} neither JSON nor readable YAML: {problem}") from error
+
+
+def _unfolded(node: Any, known: dict[int, int]) -> int:
+    """Values that a YAML node holds, each as often as it is referred to; a circle counts once."""
+    if id(node) not in known:
+        known[id(node)] = 1
+        parts = node.value if isinstance(getattr(node, "value", None), list) else ()
+        for part in parts:
+            for child in part if isinstance(part, tuple) else (part,):
+                known[id(node)] += _unfolded(child, known)
+    return known[id(node)]
 
 
 def locator(data: bytes) -> Callable[..., int] | None:

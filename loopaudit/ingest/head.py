@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
@@ -14,7 +14,7 @@ from loopaudit import plugins
 from loopaudit.errors import InputError, UnknownFormatError, UsageError
 from loopaudit.formats.base import Format, Sample
 from loopaudit.ingest.documents import locator, parse_document
-from loopaudit.ingest.opening import CutStream, compression, lines, open_stream
+from loopaudit.ingest.opening import CutStream, is_packed, lines, open_stream
 from loopaudit.ingest.salvage import parse
 from loopaudit.ingest.sources import Source
 
@@ -27,6 +27,7 @@ SURE = 0.9
 MIN_CONFIDENCE = 0.3
 MAX_DOCUMENT = 1 << 30  # a JSON document is held in memory whole, at about ten times its size
 
+_ENDINGS = re.compile(r"\.\w+")
 _YAML_HEAD = re.compile(rb"\s*(?:---|#|[A-Za-z_][\w-]*:(?:\s|$))")
 
 
@@ -65,16 +66,17 @@ class Head:
         self.source = source
         self.values: list[tuple[int, Any]] | None = None
         self.line_count = 0  # of a document
+        self.lost: list[tuple[int, str]] = []  # line and reason, of a document
+        self.shallow = False  # values of a document that are nested too deep are left out
         self.locate: Callable[..., int] | None = None
         self.plain = False  # neither packed nor a document: lines can be found again
         self.rows: list[tuple[bytes, Any]] = []  # raw line, its value or `None` if not parsed
-        self._stream: BinaryIO = open_stream(source.real)
+        self._stream = open_stream(source.real)
         self._records: list[Any] = []
         self._cut: CutStream | None = None
         self._broken: InputError | None = None  # what looked like a document and is none
         try:
-            with open(source.real, "rb") as raw:
-                packed = compression(raw.read(6)) is not None
+            packed = is_packed(self._stream)
             self._lines = lines(self._stream, source.size if packed else 0)
             self.format, self.confidence = self._choose(log_format)
             self.plain = not packed and self.values is None
@@ -102,10 +104,8 @@ class Head:
         best, form = ranking[0]
         if best < MIN_CONFIDENCE:
             close = ", ".join(f"{f.name} {score:.0%}" for score, f in ranking[:3] if score > 0)
-            keys = sorted({k for r in sample.records if isinstance(r, dict) for k in r})[:8]
-            seen = f"its records have {', '.join(keys)}" if keys else "it holds no JSON objects"
             raise UnknownFormatError(
-                f"{sample.path}: no reader knows this log; {seen}",
+                f"{sample.path}: no reader knows this log; {_seen(sample.records)}",
                 f"closest: {close or 'none'}; --log-format NAME forces one",
             )
         return form, best
@@ -114,7 +114,7 @@ class Head:
         """Read on until `records` are parsed; a document is read whole."""
         path = self.source.path
         size = sum(len(raw) for raw, _ in self.rows)
-        while len(self._records) < records and size < SAMPLE_BYTES and self._cut is None:
+        while len(self._records) < records and size < SAMPLE_BYTES and self.values is None:
             try:
                 raw = next(self._lines, None)
             except CutStream as error:
@@ -128,46 +128,76 @@ class Head:
             if text:
                 try:
                     value = orjson.loads(raw)
-                    self._records.append(value)
+                    values = [value]
                 except ValueError:
                     if not self._records and self._broken is None and _opens_document(text):
-                        document = self._document(raw)
-                        if document is not None:
-                            return document
+                        self._document(raw)
                         continue
-                    self._records += parse(raw, last=not raw.endswith(b"\n")).values
+                    values = parse(raw, last=not raw.endswith(b"\n")).values
+                self._records += [v for v in values if isinstance(v, dict | list)]
             self.rows.append((raw, value))
-        if not self.rows and self._cut is not None:
-            raise InputError(f"{path}: packed data is damaged at its very start")
+        if self._broken is None and self._is_one_value(size):
+            self._document(b"")
+            return self._sample(records)
+        if self.values is not None:
+            return Sample(path, [v for _, v in self.values[:SECOND_LOOK]], len(self.values) == 1)
         if not self._records:
-            raise self._broken or InputError(f"{path}: holds no JSON record")
-        if len(self._records) == 1 and isinstance(self._records[0], list) and size < SAMPLE_BYTES:
-            return self._document(b"") or self._sample(records)
+            raise self._broken or InputError(f"{path}: {self._cut or 'holds no JSON record'}")
         return Sample(path, self._records)
 
-    def _document(self, first: bytes) -> Sample | None:
-        """The whole input as one value; None where it is none after all: back to its lines."""
+    def _is_one_value(self, size: int) -> bool:
+        """Whether what was read is one list, or one value that breaks off."""
+        if self.values is not None or size >= SAMPLE_BYTES:
+            return False
+        if self._records:
+            return len(self._records) == 1 and isinstance(self._records[0], list)
+        head = self.rows[0][0].lstrip()[:1] if len(self.rows) == 1 else b""
+        return head == b"[" or (head == b"{" and ".json" in _ENDINGS.findall(self.source.path))
+
+    def _document(self, first: bytes) -> None:
+        """Read the whole input as one value; where it is none after all, go back to its lines."""
         path = self.source.path
         data = bytearray(b"".join(raw for raw, _ in self.rows))
         data += first
-        for raw in self.rest():
-            data += raw
-            if len(data) > MAX_DOCUMENT:
-                raise InputError(f"{path}: one JSON document of more than 1 GiB")
+        try:
+            for raw in self.rest():
+                data += raw
+                if len(data) > MAX_DOCUMENT:
+                    raise InputError(f"{path}: one JSON document of more than 1 GiB")
+        except CutStream as error:
+            self._cut = error
+        except InputError as error:
+            return self._back(data, error)
         self.line_count = data.count(b"\n") + (not data.endswith(b"\n"))
         try:
-            self.values = parse_document(bytes(data), path)
+            found = parse_document(bytes(data), path)
         except InputError as error:
-            if self._broken is not None or self.line_count < 2:
-                raise
-            self._broken = error
-            self._lines = iter(BytesIO(data))
-            self.rows, self._records = [], []
-            return None
+            return self._back(data, error)
+        self.values, self.lost = found.values, found.lost
+        self.shallow = found.shallow
+        if self._cut is not None:
+            self.lost.append((self.line_count, str(self._cut)))
         if len(self.values) == 1:
             self.locate = locator(bytes(data))
-            return Sample(path, [self.values[0][1]], document=True)
-        return Sample(path, [value for _, value in self.values[:SECOND_LOOK]])
+
+    def _back(self, data: bytearray, why: InputError) -> None:
+        cut, rest = self._cut, self._lines
+
+        def again() -> Iterator[bytes]:
+            yield from BytesIO(data)
+            if cut is not None:
+                raise cut
+            yield from rest
+
+        self._broken, self._cut, self._lines = why, None, again()
+        self.rows, self._records = [], []
+
+
+def _seen(records: list[Any]) -> str:
+    """What a log holds, in a few words."""
+    parts = [part for value in records for part in (value if isinstance(value, list) else [value])]
+    keys = sorted({str(key)[:40] for part in parts if isinstance(part, dict) for key in part})[:8]
+    return f"its records have {', '.join(keys)}" if keys else "it holds no JSON objects with keys"
 
 
 def _opens_document(text: bytes) -> bool:

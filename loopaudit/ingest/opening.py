@@ -8,16 +8,19 @@ import lzma
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 
 from loopaudit.errors import InputError
 
 BLOCK = 1 << 20
 PACKED_BLOCK = 1 << 17  # of packed bytes
+#: so much is unpacked at once: all that a damaged place can take with it
+UNPACKED_BLOCK = 1 << 16
 #: a record longer than this is passed over; pictures in transcripts reach some 12 MB
 MAX_LINE = 256 << 20
-#: a packed file that grows past this many times its size is taken for a bomb
-MAX_RATIO = 2_000
+#: a packed file that grows past this many times its size, and past `SAFE`, is taken for a bomb
+MAX_RATIO = 500
+SAFE = 1 << 30
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -25,10 +28,24 @@ _MAGIC = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
+#: what is no log whatever its name; tape archives are known by a word further on
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive, unpack it first",
+    b"7z\xbc\xaf": "a 7z archive, unpack it first",
+    b"SQLite format 3\x00": "an SQLite database, not a log",
+    b"%PDF-": "a PDF, not a log",
+    b"\x89PNG": "a picture, not a log",
+    b"\xff\xd8\xff": "a picture, not a log",
+    **dict.fromkeys(
+        (b"\xff\xfe", b"\xfe\xff", b'{\0"\0', b'\0{\0"'), "UTF-16 text, save it as UTF-8"
+    ),
+    **dict.fromkeys(_MAGIC, "packed more than once, unpack it first"),
+}
+_TAR = slice(257, 262), b"ustar"
 
 
 class CutStream(Exception):
-    """A packed file that ends too early or is broken; what came before it is good."""
+    """An input that ends too early or is broken; what came before it is good."""
 
 
 def compression(head: bytes) -> str | None:
@@ -38,26 +55,47 @@ def compression(head: bytes) -> str | None:
     return None
 
 
-def open_stream(path: str) -> BinaryIO:
+def open_stream(path: str) -> io.BufferedReader[Any]:
     """A buffered binary stream over the (unpacked) content. Raises `InputError`."""
     try:
         raw = open(path, "rb", buffering=0)  # noqa: SIM115
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    source: Any = raw
     try:
-        head = raw.read(6)
+        packed = compression(raw.read(6))
         raw.seek(0)
+        if packed is not None:
+            source = _Unpacked(raw, _decoder(packed, path))
+        stream = io.BufferedReader(source, BLOCK)
+        head = stream.peek(512)
+        problem = _foreign(head)
+        if packed is not None and not head and source.problem:
+            problem = "packed data is damaged at its very start"
     except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+    except InputError:
         raw.close()
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-    packed = compression(head)
-    if packed is None:
-        return io.BufferedReader(raw, BLOCK)
-    return io.BufferedReader(_Unpacked(raw, _decoder(packed, path)), BLOCK)
+        raise
+    if problem:
+        raw.close()
+        raise InputError(f"{path}: {problem}")
+    return stream
+
+
+def is_packed(stream: io.BufferedReader[Any]) -> bool:
+    return isinstance(stream.raw, _Unpacked)
+
+
+def _foreign(head: bytes) -> str | None:
+    place, word = _TAR
+    if head[place] == word:
+        return "a tape archive, unpack it first"
+    return next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
 
 
 class _Unpacked(io.RawIOBase):
-    """Unpacked content of a file, all of it that is whole before an error is raised.
+    """Unpacked content of a file up to its end, or up to where it breaks: see `problem`.
 
     The readers of the standard library drop what they hold when a file breaks off.
     """
@@ -67,6 +105,7 @@ class _Unpacked(io.RawIOBase):
         self._new = decoder
         self._decoder: Any = None
         self._left = b""  # packed bytes behind the end of a member
+        self.problem: str | None = None  # once read to the end: what is broken, "" for nothing
 
     def readable(self) -> bool:
         return True
@@ -76,27 +115,35 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: Any) -> int:
-        size = len(buffer)
-        while True:
-            packed = self._left
-            if not packed and (self._decoder is None or self._decoder.needs_input):
-                packed = self._raw.read(PACKED_BLOCK) or b""
-                if not packed and self._decoder is None:
-                    return 0
-                if not packed:
-                    raise EOFError("the file ends in the middle")
-            self._left = b""
-            if self._decoder is None:
-                packed = packed.lstrip(b"\0")  # padding
-                if not packed:
-                    continue
-                self._decoder = self._new()
-            data = self._decoder.decompress(packed, size)
-            if self._decoder.eof:
-                self._left, self._decoder = self._decoder.unused_data, None
-            if data:
-                buffer[: len(data)] = data
-                return len(data)
+        data = b""
+        while not data and self.problem is None:
+            try:
+                data = self._next(min(len(buffer), UNPACKED_BLOCK))
+            except MemoryError:
+                raise
+            except Exception as error:  # each way of packing has error types of its own
+                self.problem = str(error)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next(self, size: int) -> bytes:
+        """Some content, or none yet. Sets `problem` at the end."""
+        packed = self._left
+        if not packed and (self._decoder is None or self._decoder.needs_input):
+            packed = self._raw.read(PACKED_BLOCK) or b""
+            if not packed:
+                self.problem = "" if self._decoder is None else "the file ends in the middle"
+                return b""
+        self._left = b""
+        if self._decoder is None:
+            packed = packed.lstrip(b"\0")  # padding
+            if not packed:
+                return b""
+            self._decoder = self._new()
+        data: bytes = self._decoder.decompress(packed, size)
+        if self._decoder.eof:
+            self._left, self._decoder = self._decoder.unused_data, None
+        return data
 
 
 def _decoder(packed: str, path: str) -> Callable[[], Any]:
@@ -121,28 +168,29 @@ def _decoder(packed: str, path: str) -> Callable[[], Any]:
     return ZstdDecompressor
 
 
-def lines(stream: BinaryIO, packed_size: int = 0) -> Iterator[bytes]:
-    """Lines with their line ends. Raises `CutStream` where a packed stream breaks off.
+def lines(stream: io.BufferedReader[Any], packed_size: int = 0) -> Iterator[bytes]:
+    """Lines with their line ends. Raises `CutStream` where the input breaks off.
 
     A line longer than `MAX_LINE` comes as the first `MAX_LINE` bytes; the rest is passed over.
     """
-    limit = packed_size * MAX_RATIO + (1 << 30) if packed_size else 0
+    limit = packed_size * MAX_RATIO + SAFE if packed_size else 0
     total = 0
+    whole = True  # the line before has ended
     readline = stream.readline
-    try:
-        while raw := readline(MAX_LINE):
+    while True:
+        try:
+            raw = readline(MAX_LINE)
+        except OSError as error:
+            raise CutStream(f"reading failed ({(error.strerror or str(error)).lower()})") from error
+        if not raw:
+            break
+        if limit:
+            total += len(raw)
+            if total > limit:
+                raise CutStream(f"unpacks to more than {MAX_RATIO} times its size; stopped reading")
+        if whole:
             yield raw
-            if len(raw) >= MAX_LINE and not raw.endswith(b"\n"):
-                while (rest := readline(MAX_LINE)) and not rest.endswith(b"\n"):
-                    pass
-            if limit:
-                total += len(raw)
-                if total > limit:
-                    raise CutStream("unpacks to more than 2,000 times its size; stopped reading")
-    except (EOFError, OSError, lzma.LZMAError, ValueError) as error:
-        raise CutStream(f"packed data breaks off or is damaged ({error})") from error
-    except Exception as error:  # zstd and isal raise error types of their own
-        known = ("ZstdError", "IsalError", "error")
-        if isinstance(error, CutStream) or type(error).__name__ not in known:
-            raise
-        raise CutStream(f"packed data breaks off or is damaged ({error})") from error
+        whole = len(raw) < MAX_LINE or raw.endswith(b"\n")
+    problem = getattr(stream.raw, "problem", None)
+    if problem:
+        raise CutStream(f"packed data breaks off or is damaged ({problem})")

@@ -9,14 +9,14 @@ from typing import Any
 
 import orjson
 
-from loopaudit.errors import LoopauditError
+from loopaudit.errors import InputError
 from loopaudit.findings import Failure, InputSummary
 from loopaudit.formats.base import Reader
 from loopaudit.ingest.again import STRIDE, Rereader
 from loopaudit.ingest.head import Head
 from loopaudit.ingest.opening import CutStream
 from loopaudit.ingest.runs import RunAssembler
-from loopaudit.ingest.salvage import CUT_TAIL, parse
+from loopaudit.ingest.salvage import CUT_TAIL, TOO_DEEP, parse
 from loopaudit.ingest.sources import Source
 from loopaudit.model import Run, Skip
 
@@ -49,7 +49,7 @@ def read_sources(
     for source in sources:
         try:
             head = Head(source, log_format)
-        except LoopauditError as error:
+        except InputError as error:
             text = error.message.removeprefix(f"{source.path}: ").removeprefix(f"{source.real}: ")
             result.skips.append(Skip(source.path, None, text))
             continue
@@ -122,6 +122,9 @@ def _read(
             for line, value in head.values:
                 give(line, [value])
             number = head.line_count
+            result.skips += [Skip(path, line, reason) for line, reason in head.lost]
+            if head.shallow:
+                _repaired(TOO_DEEP, result)
         else:
             for raw, value in head.rows:
                 number += 1
@@ -172,5 +175,9 @@ def _salvaged(raw: bytes, number: int, path: str, result: Ingested) -> list[Any]
         if reason == CUT_TAIL:
             result.cut_tails.append(path)
     if parsed.repaired:
-        result.repaired[parsed.repaired] = result.repaired.get(parsed.repaired, 0) + 1
+        _repaired(parsed.repaired, result)
     return parsed.values
+
+
+def _repaired(what: str, result: Ingested) -> None:
+    result.repaired[what] = result.repaired.get(what, 0) + 1

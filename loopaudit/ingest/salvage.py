@@ -16,6 +16,8 @@ import orjson
 
 #: not an error while the log may still be written
 CUT_TAIL = "cut last line (a log that is still written ends so)"
+#: a repair
+TOO_DEEP = "values nested too deep, left out"
 
 _START = re.compile(r'\{\s*"')
 _NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
@@ -50,7 +52,7 @@ def parse(raw: bytes, *, last: bool = False) -> Parsed:
         return Parsed([_loads(text)], repaired=repaired)
     except RecursionError:
         try:
-            return Parsed([_loads(_shallow(text))], repaired="values nested too deep, left out")
+            return Parsed([_loads(shallow(text))], repaired=TOO_DEEP)
         except (RecursionError, ValueError):
             return Parsed(lost=["nested too deep"])
     except ValueError as error:
@@ -79,7 +81,7 @@ def _loads(text: str) -> Any:
     return DECODER.decode(text)
 
 
-def _shallow(text: str) -> str:
+def shallow(text: str) -> str:
     """`text` with null for every value that lies deeper than `_DEEPEST`, from where its brackets
     begin to follow one another. Linear in the length of `text`."""
     kept: list[str] = []
@@ -89,7 +91,7 @@ def _shallow(text: str) -> str:
         token = match.group()
         if token in ("[", "{"):
             depth += 1
-            if text[end : match.start()].strip() or not end:
+            if not end or text[end : match.start()].strip():
                 row = (match.start(), depth)
             end = match.end()
             if depth == _DEEPEST + 1:

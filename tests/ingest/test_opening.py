@@ -49,13 +49,14 @@ def test_several_members_are_one_log(tmp_path: Path, packer: str) -> None:
 @pytest.mark.parametrize("packer", ["gzip", "zstd", "bzip2", "xz"])
 def test_cut_file_gives_its_beginning(tmp_path: Path, packer: str) -> None:
     path = tmp_path / "log"
-    packed = PACKERS[packer](TEXT)
+    text = TEXT * 12  # bzip2 packs 900 kB at a time
+    packed = PACKERS[packer](text)
     path.write_bytes(packed[: len(packed) * 2 // 3])
     got: list[bytes] = []
     with open_stream(str(path)) as stream, pytest.raises(CutStream):
         got.extend(lines(stream, 1))
-    assert TEXT.startswith(b"".join(got))
-    assert got or packer == "bzip2"  # which packs 900 kB at a time
+    assert got
+    assert text.startswith(b"".join(got))
 
 
 def test_long_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
