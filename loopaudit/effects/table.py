@@ -189,7 +189,13 @@ class ToolTable:
             effect = self._shell.effect_of_words(command)
         else:
             return NO_EFFECT
-        return Effect(effect.mutates, effect.polls, False, effect.target)
+        target = effect.target
+        if effect.mutates and target is None:
+            text = command if isinstance(command, str) else command[-1]
+            if "*** Begin Patch" in text[:400]:
+                path = _patched(text)
+                target = None if path is None else Target(intern(path))
+        return Effect(effect.mutates, effect.polls, False, target)
 
     # -- arguments --------------------------------------------------------------------------------
 

@@ -184,7 +184,7 @@ def arguments(value: Any) -> Any:
         if not isinstance(value, str):
             return value
         text = value.strip()
-        if not text:
+        if not text or text == "null":
             return {}
         if text[0] not in '{["':
             return value
