@@ -72,6 +72,7 @@ LACKS: dict[str, dict[str, str]] = {
     "loopaudit": {},
     "claude_code": {"compaction tokens": "the line of a compaction does not tell what it cost"},
     "codex": {},
+    "codex shell": {},
     "openai_chat": {
         "usage": "chat messages hold no usage",
         "hook": "a hook's text is a user message like any other",
@@ -159,6 +160,7 @@ def told(tmp_path: Path, format_name: str, entries: Sequence[Entry]) -> dict[str
         "claude_code": f"-home-noor-app/{SESSION}.jsonl",
         "codex": f"rollout-2026-05-01T10-00-00-{SESSION}.jsonl",
     }
+    names["codex shell"] = names["codex"]
     path = put(tmp_path / names.get(format_name, "log.jsonl"), spelled(format_name, entries))
     found = report(path)
     assert [i["format"] for i in found["inputs"]] == [format_name.split()[0]]

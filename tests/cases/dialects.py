@@ -7,6 +7,7 @@ A verb that a dialect does not know is a tool of that name in every product.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -113,6 +114,27 @@ def _codex(c: Call) -> Call:
     return c.say("exec_command", {"cmd": command(), "workdir": "/home/noor/app"}, result)
 
 
+def _codex_shell(c: Call) -> Call:
+    """Codex before the unified exec tool: everything runs in `shell`, patches too."""
+    said = _codex(c)
+    if said.verb not in ("exec_command", "apply_patch", "write_stdin") or said.result is None:
+        return said
+    code = 0
+    if said.verb == "apply_patch":
+        command = ["apply_patch", said.args]
+        output, code = str(said.result).rpartition("Output:\n")[2], int(c.error)
+    elif said.verb == "write_stdin":
+        command = ["bash", "-lc", f"sleep 5; cat jobs/{c.args['id']}.log"]
+        output = str(c.result)
+    else:
+        command = ["bash", "-lc", said.args["cmd"]]
+        head, _, output = said.result.partition("Output:\n")
+        code = int(head.partition("exited with code ")[2].split()[0])
+    metadata = {"exit_code": code, "duration_seconds": 0.2}
+    result = json.dumps({"output": output, "metadata": metadata})
+    return said.say("shell", {"command": command, "workdir": "/home/noor/app"}, result)
+
+
 def _chat(c: Call) -> Call:
     """A home-made agent: failures begin with "Error:", nothing else marks them. A test run that
     fails is an answer like any other."""
@@ -155,6 +177,7 @@ DIALECTS: dict[str, Callable[[Call], Call]] = {
     "loopaudit": _plain,
     "claude_code": _claude,
     "codex": _codex,
+    "codex shell": _codex_shell,
     "openai_chat": _chat,
     "anthropic_messages": _anthropic,
     "http_log": _chat,

@@ -415,7 +415,12 @@ def test_what_no_format_or_only_some_can_tell() -> None:
         for format_name in FORMATS
         if lacking(format_name, case.entries)
     }
-    assert {f for _, f in left_out} == {*FORMATS} - {"loopaudit", "claude_code", "codex"}
+    assert {f for _, f in left_out} == {*FORMATS} - {
+        "loopaudit",
+        "claude_code",
+        "codex",
+        "codex shell",
+    }
     assert {n[:2] for n, _ in left_out} == {"A4", "A5", "B1"}  # B11
     assert all(LACKS[f] for _, f in left_out)
 

@@ -511,6 +511,7 @@ WRITERS: dict[str, Callable[[Sequence[Entry], str], list[Line]]] = {
     "loopaudit": _native,
     "claude_code": _claude,
     "codex": _codex,
+    "codex shell": _codex,
     "openai_chat": _chat,
     "anthropic_messages": _anthropic,
     "http_log": _http,
