@@ -37,7 +37,7 @@ _GOING_ON = (
     r"running|pending|in[ _-]?progress|processing|building|waiting|starting|provisioning|deploying"
 )
 _PENDING = re.compile(
-    r"\b(?:status|state|phase|stage)[\"']?\s?[:=]\s?[\"']?(?:still[ _-])?"
+    r"\b(?:status|state|phase|stage)\\?[\"']?\s?[:=]\s?\\?[\"']?(?:still[ _-])?"
     rf"(?:{_GOING_ON})\b(?![ -]?\w)"
     rf"|\bstill (?:{_GOING_ON}|working)\b"
     r"|\bnot (?:yet )?(?:ready|finished|done|complete|completed)(?: yet)?\b"

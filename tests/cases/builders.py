@@ -181,7 +181,7 @@ class Expect:
     waste: tuple[int, ...]
     tokens: int
     retryable: str
-    ended: str = "end_of_log"
+    ended: str = "end_of_log"  # "interrupt": by the user, where the format tells it
     period: int | None = None
     occurrences: int | None = None
     reason: str | None = None  # words that one of the reasons holds
@@ -220,7 +220,9 @@ def check(
         return
     assert len(found["findings"]) == 1, found["findings"]
     (finding,) = found["findings"]
-    ended = "end_of_log" if expect.ended == "user" and "interrupt" in lacks else expect.ended
+    ended = expect.ended
+    if ended == "interrupt":
+        ended = "end_of_log" if "interrupt" in lacks else "user"
     assert seen(finding) == {
         "rule": expect.rule,
         "first": expect.first,

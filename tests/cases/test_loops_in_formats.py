@@ -145,7 +145,7 @@ BLOCKED = "cannot stop: session not matched"
 CASES["A4 stop-hook ping-pong"] = Case(
     a4(*[hook(BLOCKED)] * 5),
     38_700,
-    Expect("hook-ping-pong", 5, 6, (6, 7, 8, 9), 18_200, "no", ended="user"),
+    Expect("hook-ping-pong", 5, 6, (6, 7, 8, 9), 18_200, "no", ended="interrupt"),
 )
 CASES["A4 other side: a person says it"] = Case(a4(*[user(BLOCKED)] * 5), 38_700)
 CASES["A4 other side: one answer to a hook"] = Case(a4(hook(BLOCKED)), 20_500)
