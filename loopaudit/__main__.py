@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -15,6 +17,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits. The one place where errors become exit codes."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _prepare_streams()
+    _prepare_signals()
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -50,7 +53,8 @@ def _run(arguments: list[str]) -> ExitCode | int:
         return _say("out of memory", "give fewer files, or --processes 1", ExitCode.INTERNAL)
     except OSError as error:  # a full disk, no more file handles: the machine, not the program
         _trace()
-        where = error.filename or "cannot write"  # a stream knows no name
+        full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
+        where = error.filename or ("cannot write" if full else "the system gives no more")
         return _say(f"{where}: {error.strerror or error}", code=ExitCode.USAGE)
     except Exception as error:
         _trace()
@@ -102,6 +106,14 @@ def _prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _prepare_signals() -> None:
+    """An end from outside goes the way of every other: workers and half-written files go too."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
 def _silence(stream: object) -> None:

@@ -24,10 +24,16 @@ def analysed(options: AuditOptions, *, quiet: bool) -> tuple[Report, list[Audite
         named = {skip.path: skip.reason for skip in found.skips if skip.line is None}
         for path in options.paths:
             if path in named and named[path] != "empty":
-                raise InputError(
-                    f"{path}: {named[path]}", "name a log, or a folder that holds logs"
-                )
+                raise InputError(f"{path}: {named[path]}", _hint(named[path]))
     return found, audited
+
+
+def _hint(reason: str) -> str:
+    from loopaudit.ingest.head import NOBODYS
+
+    if reason.startswith(NOBODYS):
+        return "loopaudit explain lists the formats; --log-format NAME forces one"
+    return "name a log, or a folder that holds logs"
 
 
 def measured(found: Report) -> bool:

@@ -61,7 +61,7 @@ def show(
     from loopaudit.cli.output import coloured, width
     from loopaudit.render.screen import Screen
     from loopaudit.render.steps import write
-    from loopaudit.replay.audit import audit, find_run
+    from loopaudit.replay.look import find_run
 
     if not paths and os.path.exists(run):  # a file with one run needs no id
         paths, run = [run], ""
@@ -77,9 +77,8 @@ def show(
         log_format=log_format,
         excerpts=True,
     )
-    found = find_run(options, run)
+    found, report = find_run(options, run)
     span = None if steps is None else span_of(steps, len(found.steps))
-    report = audit(options)
     screen = Screen(
         width(sys.stdout), coloured(sys.stdout), zone, given.zone_title(zone_name), titles=titles()
     )

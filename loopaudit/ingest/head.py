@@ -27,6 +27,8 @@ SURE = 0.9
 MIN_CONFIDENCE = 0.3
 MAX_DOCUMENT = 1 << 30  # a JSON document is held in memory whole, at about ten times its size
 
+#: begins what is said of a log that no reader knows
+NOBODYS = "no reader knows this log"
 _ENDINGS = re.compile(r"\.\w+")
 _YAML_HEAD = re.compile(rb"\s*(?:---|#|[A-Za-z_][\w-]*:(?:\s|$))")
 
@@ -105,7 +107,7 @@ class Head:
         if best < MIN_CONFIDENCE:
             close = ", ".join(f"{f.name} {score:.0%}" for score, f in ranking[:3] if score > 0)
             raise UnknownFormatError(
-                f"{sample.path}: no reader knows this log; {_seen(sample.records)}",
+                f"{sample.path}: {NOBODYS}; {_seen(sample.records)}",
                 f"closest: {close or 'none'}; --log-format NAME forces one",
             )
         return form, best

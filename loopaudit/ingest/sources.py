@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import stat
@@ -56,7 +57,8 @@ def discover(paths: list[str]) -> Found:
     problems: list[str] = []
     for path in paths:
         if path == "-":
-            found.sources.append(_standard_input())
+            if all(source.path != "-" for source in found.sources):
+                found.sources.append(_spool("-"))
             continue
         names = [path]
         if not os.path.lexists(path) and glob.has_magic(path):
@@ -136,20 +138,24 @@ def _take(
     found.sources.append(Source(path, info.st_size, named, mtime=info.st_mtime))
 
 
-def _standard_input() -> Source:
-    return _spool("-")
-
-
 def _spool(path: str) -> Source:
     """Copy a stream to a file, so that it can be read twice. The file goes with the process."""
     import atexit
 
+    if path == "-" and sys.stdin is None:
+        raise InputError("-: standard input is closed", "name a log file")
     fd, name = tempfile.mkstemp(prefix="loopaudit-stdin-")
     atexit.register(_remove, name)
     with os.fdopen(fd, "wb") as spool:
-        stream = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
-        while block := stream.read(1 << 20):
-            spool.write(block)
+        try:
+            stream = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
+            while block := stream.read(1 << 20):
+                spool.write(block)
+            spool.flush()
+        except OSError as error:
+            where = f", while it was copied to {os.path.dirname(name)}"
+            where = where if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
+            raise InputError(f"{path}: {_reason(error)}{where}") from error
         size = spool.tell()
     return Source(path, size, True, file=name)
 

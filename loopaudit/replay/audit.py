@@ -20,11 +20,12 @@ from loopaudit.findings import (
     Verdict,
 )
 from loopaudit.guards import presets
+from loopaudit.ingest.head import NOBODYS
 from loopaudit.ingest.results import Keep
 from loopaudit.ingest.salvage import CUT_TAIL
-from loopaudit.ingest.sources import Source, discover
+from loopaudit.ingest.sources import Found, Source, discover
 from loopaudit.masks import from_settings
-from loopaudit.model import Run, Skip
+from loopaudit.model import Skip
 from loopaudit.money import PriceBook, usd
 from loopaudit.replay.merge import (
     adopt,
@@ -51,13 +52,13 @@ from loopaudit.replay.totals import (
     run_usd,
     union,
 )
-from loopaudit.replay.worker import DEFAULT_GUARD, Plan, ingest
+from loopaudit.replay.worker import DEFAULT_GUARD, Plan
 from loopaudit.settings import Settings
 
 #: a run whose last event is younger than this is said to be still running, seconds
 STILL_RUNNING = 600.0
 #: reasons for a skip that lose nothing that was meant to be counted
-_HARMLESS = ("empty", "a folder, not a file", "no reader knows this log", CUT_TAIL)
+_HARMLESS = ("empty", "a folder, not a file", NOBODYS, CUT_TAIL)
 
 
 @dataclass(slots=True)
@@ -95,9 +96,27 @@ def audit(options: AuditOptions) -> Report:
 
 def analyse(options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
     """The report, and the runs it was made of with a price for every step."""
+    return conclude_all(read_all(options), options)
+
+
+@dataclass(slots=True)
+class Everything:
+    """All inputs, read and replayed."""
+
+    plan: Plan
+    found: Found
+    results: list[JobResult]
+
+
+def read_all(options: AuditOptions) -> Everything:
     plan = make_plan(options)
     found = discover(options.paths)
-    results = _read(found.sources, plan, options)
+    return Everything(plan, found, _read(found.sources, plan, options))
+
+
+def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
+    """Drop what stands twice, price, rank and judge."""
+    plan, found, results = everything.plan, everything.found, everything.results
     report = Report(__version__)
     report.skips = list(found.skips)
     runs: list[RunResult] = []
@@ -383,39 +402,3 @@ def _judge_guards(audited: list[AuditedRun], plan: Plan, report: Report) -> None
                 for detector, needs in item.found.undecidable.get(preset.name, ())
             ]
         report.guards.append(result)
-
-
-def find_run(options: AuditOptions, run_id: str) -> Run:
-    """One run with its steps, by id or a unique beginning of it. Raises `UsageError`."""
-    plan = make_plan(options)
-    found = discover(options.paths)
-    results = _read(found.sources, plan, options)
-    runs = [r for result in results for r in result.runs]
-    _distinguish(runs)
-    names = sorted({r.run.id for r in runs})
-    matches = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id)]
-    if not matches:
-        matches = [n for n in names if run_id in n]
-    if len(matches) != 1:
-        shown = ", ".join((matches or names)[:5])
-        what = f"{len(matches)} runs match" if matches else "no run matches"
-        raise UsageError(f"{what} {run_id!r}", f"runs here: {shown}" if shown else "")
-    chosen = next(r for r in runs if r.run.id == matches[0])
-    job = _sources_of(chosen.run, results, found.sources)
-    for run in ingest(job, plan).runs:
-        if chosen.run.id in (run.id, f"{run.path}:{run.id}"):
-            run.id = chosen.run.id
-            return run
-    raise UsageError(f"{run_id!r} is no longer in the log", "it changed while it was read")
-
-
-def _sources_of(run: Run, results: list[JobResult], sources: list[Source]) -> list[Source]:
-    """The inputs that hold a run: those read in one job with it, in that order."""
-    by_path = {s.path: s for s in sources}
-    for result in results:
-        if any(r.run is run for r in result.runs):
-            return [by_path[i.path] for i in result.inputs]
-    return [by_path[run.path]]
-
-
-__all__ = ["AuditOptions", "audit", "find_run"]

@@ -17,7 +17,8 @@ from backports import zstd
 from loopaudit import plugins
 from loopaudit.errors import InputError
 from loopaudit.findings import Completeness, Report
-from loopaudit.replay.audit import AuditOptions, audit, find_run
+from loopaudit.replay.audit import AuditOptions, audit
+from loopaudit.replay.look import find_run
 
 T0 = "2026-05-01T10:00:"
 
@@ -135,7 +136,7 @@ def test_runs_named_after_equal_file_names_stay_apart(tmp_path: Path) -> None:
     paths = [put(tmp_path / d / "log.jsonl", [chat(1)]) for d in "ab"]
     report = look(*paths)
     assert len({r.id for r in report.runs}) == 2
-    assert all(find_run(AuditOptions(list(paths)), r.id).path == r.path for r in report.runs)
+    assert all(find_run(AuditOptions(list(paths)), r.id)[0].path == r.path for r in report.runs)
 
 
 # -- section E ------------------------------------------------------------------------------------

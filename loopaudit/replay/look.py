@@ -1,0 +1,45 @@
+"""One run with its steps, beside the report it is part of: what `show` needs, from one reading."""
+
+from __future__ import annotations
+
+from loopaudit.errors import InputError, UsageError
+from loopaudit.findings import Report
+from loopaudit.ingest.sources import Source
+from loopaudit.model import Run
+from loopaudit.replay.audit import AuditOptions, Everything, conclude_all, read_all
+from loopaudit.replay.worker import ingest
+
+
+def find_run(options: AuditOptions, run_id: str) -> tuple[Run, Report]:
+    """A run by its id or a unique part of it. Raises `UsageError`, or `InputError` without runs."""
+    everything = read_all(options)
+    report, audited = conclude_all(everything, options)
+    by_name = {item.found.run.id: item.found.run for item in audited}
+    names = sorted(by_name)
+    if not names:
+        why = next((f"{s.path}: {s.reason}" for s in report.skips), "no run in these logs")
+        raise InputError(why, "name a log, or a folder that holds logs")
+    matches = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id)]
+    if not matches:
+        matches = [n for n in names if run_id in n]
+    if len(matches) != 1:
+        what = f"{len(matches)} runs match" if matches else "no run matches"
+        raise UsageError(f"{what} {run_id!r}", f"runs here: {', '.join((matches or names)[:5])}")
+    chosen = by_name[matches[0]]
+    for run in ingest(_sources_of(chosen, everything), everything.plan).runs:
+        if chosen.id in (run.id, f"{run.path}:{run.id}"):
+            run.id = chosen.id
+            return run, report
+    raise UsageError(f"{run_id!r} is no longer in the log", "it changed while it was read")
+
+
+def _sources_of(run: Run, everything: Everything) -> list[Source]:
+    """The inputs that hold a run: those read in one job with it, in that order."""
+    by_path = {source.path: source for source in everything.found.sources}
+    for result in everything.results:
+        if any(found.run is run for found in result.runs):
+            return [by_path[item.path] for item in result.inputs]
+    return [by_path[run.path]]
+
+
+__all__ = ["find_run"]
