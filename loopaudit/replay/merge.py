@@ -15,6 +15,7 @@ from loopaudit.model import Run
 from loopaudit.replay.results import JobResult, RunResult
 
 _INFINITY = float("inf")
+_BURST = 5.0  # seconds in which a copied history is written
 
 
 def joint_jobs(jobs: Sequence[list[Source]], results: Sequence[JobResult]) -> list[list[int]]:
@@ -100,7 +101,7 @@ def mark_inherited(runs: Sequence[RunResult]) -> int:
                 if other != number:
                     shared.setdefault(response, {other}).add(number)
     if not shared:
-        return 0
+        return _mark_renamed(runs)
     named = {f.run.forked_from for f in runs if f.run.forked_from}
     holders = {n for numbers in shared.values() for n in numbers}
     tokens = {
@@ -120,7 +121,32 @@ def mark_inherited(runs: Sequence[RunResult]) -> int:
             for step, response in enumerate(found.columns.ids)
             if owners.get(response, number) != number
         }
+    _mark_renamed(runs)
     return sum(len(found.inherited) for found in runs)
+
+
+def _mark_renamed(runs: Sequence[RunResult]) -> int:
+    """Copies that bear other names than their originals: of a fork of a fork, where only the fork
+    itself is told. The copied responses stand at the very start, or have their old times."""
+    by_id = {found.run.id: found for found in runs}
+    total = 0
+    for found in runs:
+        origin = by_id.get(found.run.forked_from or "")
+        if (
+            origin is None
+            or origin is found
+            or not set(found.columns.ids).isdisjoint(origin.columns.ids)
+        ):
+            continue
+        began = found.run.started
+        for step in range(min(len(found.columns), len(origin.columns))):
+            at = found.columns.at[step]
+            copied = at == origin.columns.at[step] or (began is not None and at <= began + _BURST)
+            if not copied or found.columns.usage(step) != origin.columns.usage(step):
+                break
+            found.inherited.add(step)
+        total += len(found.inherited)
+    return total
 
 
 def inherited_unseen(runs: Sequence[RunResult]) -> list[str]:

@@ -273,6 +273,53 @@ def test_c5_child_counts_from_zero(tmp_path: Path) -> None:
         assert total(found) == 170
 
 
+GRANDCHILD = "019f3a6e-0000-7000-8000-00000000000c"
+
+
+def test_c5_a_fork_of_a_fork(tmp_path: Path) -> None:
+    paths = forked(tmp_path, (40, 40, day(2, 0)), (100, 60, day(2, 0)), (150, 50, day(2, 30)))
+    past = [(whole, last, day(3, 0)) for whole, last in ((40, 40), (100, 60), (150, 50))]
+    last = codex(GRANDCHILD, *past, (190, 40, day(3, 40)), start=day(3, 0), forked_from_id=CHILD)
+    paths.append(rollout(tmp_path, GRANDCHILD, last))
+    for order in itertools.permutations(paths):
+        found = report(*order)
+        assert total(found) == 190
+        assert {r["id"][-1]: r["tokens"]["total"] for r in found["runs"]} == {
+            "a": 100,
+            "b": 50,
+            "c": 40,
+        }
+    assert total(report(paths[-1])) == 190
+    assert "inherited" in " ".join(report(paths[-1])["totals"]["reasons"])
+
+
+def test_c5_the_parent_goes_on_after_the_fork(tmp_path: Path) -> None:
+    forked(tmp_path, (40, 40, day(2, 0)), (100, 60, day(2, 0)), (150, 50, day(2, 30)))
+    rollout(tmp_path, PARENT, codex(PARENT, *PAST, (160, 60, day(2, 50))))
+    assert total(report(tmp_path)) == 210
+
+
+# -- A6, A7: their totals --------------------------------------------------------------------------
+
+
+def test_a6_the_total_of_a_chain_of_agents(tmp_path: Path) -> None:
+    def spawns(agent: int, tokens: int) -> Line:
+        block = tool(f"toolu_{agent}", "Task", subagent_type="survey", prompt="Survey it.")
+        line = claude("S", f"M{agent}", agent, spent(tokens), block, stop="tool_use")
+        return {**line, "agentId": f"c{agent}", "isSidechain": True} if agent else line
+
+    put(tmp_path / "S.jsonl", [spawns(0, 3_000)])
+    for n in range(1, 6):
+        path = put(tmp_path / "S" / "subagents" / f"agent-c{n}.jsonl", [spawns(n, 2_000)])
+        facts = {"agentType": "survey", "toolUseId": f"toolu_{n - 1}"}
+        facts |= {"parentAgentId": f"c{n - 1}"} if n > 1 else {}
+        path.with_suffix(".meta.json").write_text(json.dumps(facts), encoding="utf-8")
+    found = report(tmp_path)
+    assert (total(found), len(found["runs"])) == (13_000, 6)
+    parents = {r["id"]: r["parent"] for r in found["runs"]}
+    assert parents == {"S": None, "S/c1": "S", **{f"S/c{n}": f"S/c{n - 1}" for n in range(2, 6)}}
+
+
 def chat_usage(usage: Line) -> Line:
     body = {"id": "c1", "object": "chat.completion", "created": 1_777_629_600, "model": "m"}
     message = {"role": "assistant", "content": "hi"}
@@ -413,6 +460,8 @@ def test_s3_days_of_a_zone_with_a_clock_change(tmp_path: Path) -> None:
         return {r["day"]: r["tokens"] for r in json.loads(out)["rows"]}
 
     assert days("Europe/Berlin") == {"2026-03-29": 1_000, "2026-03-30": 2_000}
+    assert days("America/New_York") == {"2026-03-28": 1_000, "2026-03-29": 2_000}
+    assert days("Asia/Kolkata") == {"2026-03-29": 1_000, "2026-03-30": 2_000}
     assert days("UTC") == {"2026-03-29": 3_000}
     assert "Europe/Berlin" in command("cost", path, "--by", "day", "--tz", "Europe/Berlin").out
 
