@@ -327,7 +327,7 @@ class Boundary:
     line: int
     path: str
     at: float | None = None
-    text_key: int | None = None  # digest of the masked text
+    text_key: int | None = None  # digest of the masked text, of what no user wrote
     text: str | None = None  # bounded excerpt
 
 

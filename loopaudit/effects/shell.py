@@ -27,6 +27,8 @@ _TOKEN = re.compile(
     |['"<\\]                                        # unpaired""",
     re.VERBOSE | re.DOTALL,
 )
+#: a single command without quotes, as most are: its words are those between the spaces
+_SIMPLE = re.compile(r"[A-Za-z0-9_./,:@%+ -]*")
 _HERE = re.compile(
     r"(<<-?[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?[^\n]*\n)(?:.*?\n)??[ \t]*\3(?=[ \t]*(?:\n|\)|\Z))",
     re.DOTALL,
@@ -114,7 +116,8 @@ class Shell:
 
     def _read(self, command: str, depth: int) -> ShellEffect:
         head = command[:READ]
-        if _PROGRAM.search(head) and _WRITES.search(head):
+        inline = " -c" in head or " -e" in head or "<<" in head
+        if inline and _PROGRAM.search(head) and _WRITES.search(head):
             return ShellEffect(True, False, None)
         if "<<" in head:
             head = _HERE.sub(r"\1", head)
@@ -261,8 +264,11 @@ def _is_option(option: str, given: str) -> bool:
 
 def _segments(command: str) -> list[_Segment]:
     """Simple commands in order. Words lose their outer quotes; comments are left out."""
+    if _SIMPLE.fullmatch(command):
+        words = command.split()
+        return [_Segment(words, False, [])] if words else []
     segments: list[_Segment] = []
-    words: list[str] = []
+    words = []
     written: list[str] = []
     piped = into = inputs = comment = False
     for token in _TOKEN.findall(command):

@@ -100,9 +100,9 @@ class ClaudeCodeReader(Reader):
         return self._threads.release()
 
     def _place(self, line: int, record: Json) -> Place:
-        place = Place(line, "", seconds(record.get("timestamp")))
-        place.run = self._threads.run(line, record, place.at, place.pieces)
-        return place
+        at = seconds(record.get("timestamp"))
+        pieces: list[Piece] = []
+        return Place(line, self._threads.run(line, record, at, pieces), at, pieces)
 
     # -- messages ---------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class ClaudeCodeReader(Reader):
             return self._reject(line, "a user line without message")
         place = self._place(line, record)
         self._said(place, record, message)
-        return self._threads.hold(record, place.pieces)
+        return place.pieces if self._threads.started else self._threads.hold(record, place.pieces)
 
     def _said(self, place: Place, record: Json, message: Json) -> None:
         """Add the results and texts of a message of the role "user"."""

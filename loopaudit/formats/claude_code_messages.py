@@ -79,23 +79,25 @@ def add_response(
     cost = record.get("costUSD")
     place.pieces.append(
         ResponsePiece(
-            run=place.run,
-            line=place.line,
-            id=ident,
-            at=place.at,
-            model=words(message.get("model")),
-            text="\n".join(texts) if texts else None,
-            thinking_chars=thinking,
-            calls=tuple(calls),
-            usage=usage_of(usage) if usage is not None else None,
-            cost=dollars(cost) if cost is not None else None,
-            finish=words(message.get("stop_reason")),
+            place.run,
+            place.line,
+            ident,
+            place.at,
+            None,
+            words(message.get("model")),
+            "\n".join(texts) if texts else None,
+            thinking,
+            tuple(calls) if calls else (),
+            None if usage is None else usage_of(usage),
+            None if cost is None else dollars(cost),
+            words(message.get("stop_reason")),
             # a compaction runs as an agent of its own where the log has it
-            kind=StepKind.COMPACTION if "/acompact" in place.run else StepKind.MODEL,
-            service=service(usage) if type(usage) is dict else None,
+            StepKind.COMPACTION if "/acompact" in place.run else StepKind.MODEL,
+            service(usage) if type(usage) is dict else None,
         )
     )
-    place.pieces += results
+    if results:
+        place.pieces += results
     return len(calls), len(results)
 
 

@@ -36,6 +36,7 @@ class Threads:
         self._alias: dict[str, str] = {}  # session id -> the id under which its thread goes on
         self._held: list[tuple[str, Piece]] = []  # what stands before the first response
         self.started = False  # a response was seen
+        self._last: tuple[Any, ...] = ()  # what named the run of the line before, and that run
 
     def session(self, record: Json) -> str:
         session = record.get("sessionId") or record.get("session_id")
@@ -43,21 +44,29 @@ class Threads:
 
     def run(self, line: int, record: Json, at: float | None, pieces: list[Piece]) -> str:
         """The id of the line's run. A `RunPiece` is added to `pieces` where it is new."""
+        get = record.get
+        named = (get("sessionId"), get("agentId"), get("isSidechain"), get("parent_tool_use_id"))
+        if self._last and named == self._last[0]:
+            known: str = self._last[1]
+            return known
         session = self.session(record)
         agent: Any = record.get("agentId")
+        chained = agent is None and named[2] is True
         call = None
         if agent is not None:
             agent = name(agent)
-        elif record.get("isSidechain") is True:
+        elif chained:
             agent = self._chain(record)
         else:
-            call = agent = words(record.get("parent_tool_use_id"))
+            call = agent = words(named[3])
         if agent and session == f"agent-{agent}":  # redacted logs: the folder names the session
             folders = self.path.replace("\\", "/").split("/")
             session = folders[-3] if folders[-2:-1] == ["subagents"] else session
         run = f"{session}/{agent}" if agent else self._alias.get(session, session)
         if run not in self._runs:
             self._announce(line, record, run, session, agent, call, at, pieces)
+        # only a chain needs more than these names to be told from another
+        self._last = (named, run) if named[0] is not None and not chained else ()
         return run
 
     def _announce(
@@ -171,6 +180,7 @@ class Threads:
         old = next((piece.run for uuid, piece in self._held if uuid and uuid == above), run)
         if old != run and "/" not in old and "/" not in run:
             self._alias[old] = run
+            self._last = ()
             self._held = [
                 (uuid, _moved(piece, old, run))
                 for uuid, piece in self._held

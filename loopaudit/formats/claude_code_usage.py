@@ -21,22 +21,19 @@ def usage_of(usage: Any) -> Usage:
     if type(usage) is not dict:
         return Usage(mark=UsageMark.ABSENT, note=f"usage unreadable: {shown(usage)}")
     bad: list[str] = []
-    result = Usage(
-        fresh_input=_count(usage, "input_tokens", bad),
-        cache_read=_count(usage, "cache_read_input_tokens", bad),
-        output=_count(usage, "output_tokens", bad),
-    )
+    fresh = _count(usage, "input_tokens", bad)
+    read = _count(usage, "cache_read_input_tokens", bad)
+    output = _count(usage, "output_tokens", bad)
     written = _count(usage, "cache_creation_input_tokens", bad)
+    short = long = None
+    unsplit = written
     split = usage.get("cache_creation")
     if type(split) is dict:
         short = _count(split, "ephemeral_5m_input_tokens", bad)
         long = _count(split, "ephemeral_1h_input_tokens", bad)
-        result.cache_write_5m, result.cache_write_1h = short, long
         told = (short or 0) + (long or 0)
-        if written is not None and written > told:
-            result.cache_write_unsplit = written - told
-    else:
-        result.cache_write_unsplit = written
+        unsplit = written - told if written is not None and written > told else None
+    result = Usage(fresh, read, short, long, unsplit, output)
     details = usage.get("output_tokens_details")
     if type(details) is dict:
         result.reasoning = _count(details, "thinking_tokens", bad)

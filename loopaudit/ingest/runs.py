@@ -31,6 +31,7 @@ from loopaudit.model import (
     BoundaryPiece,
     Call,
     CallPiece,
+    CallStatus,
     Piece,
     ResponsePiece,
     ResultPiece,
@@ -186,13 +187,14 @@ class RunAssembler:
     def _boundary(self, piece: BoundaryPiece) -> None:
         builder = self._builder(piece.run)
         text = piece.text
+        asked = piece.kind is BoundaryKind.USER
         builder.before.append(
             Boundary(
                 kind=piece.kind,
                 line=piece.line,
                 path=self.path,
                 at=piece.at,
-                text_key=mask_digest(text, self.mask) if text else None,
+                text_key=mask_digest(text, self.mask) if text and not asked else None,
                 text=text[:200] if text else None,
             )
         )
@@ -224,7 +226,7 @@ class RunAssembler:
         _span(builder.run, piece.at)
 
     def _response(self, piece: ResponsePiece) -> None:
-        builder = self._builder(piece.run)
+        builder = self._builders.get(piece.run) or self._builder(piece.run)
         if piece.id is not None:
             step = builder.steps.get(piece.same_step_as or piece.id)
             if step is not None:
@@ -248,22 +250,13 @@ class RunAssembler:
         return True
 
     def _open(self, builder: _Builder, piece: ResponsePiece) -> None:
-        step = Step(
-            index=0,
-            path=self.path,
-            line=piece.line,
-            id=piece.id,
-            kind=piece.kind,
-            at=piece.at,
-            ended=piece.ended or piece.at,
-            model=intern(piece.model) if piece.model else None,
-            finish=intern(piece.finish) if piece.finish else None,
-            usage=piece.usage,
-            cost=piece.cost,
-            service=intern(piece.service) if piece.service else None,
-            attempts=builder.attempts or (),
-            before=builder.before or (),
-        )
+        step = Step(0, self.path, piece.line, piece.id, piece.kind, piece.at)
+        step.ended = piece.ended or piece.at
+        step.model = intern(piece.model) if piece.model else None
+        step.finish = intern(piece.finish) if piece.finish else None
+        step.service = intern(piece.service) if piece.service else None
+        step.usage, step.cost = piece.usage, piece.cost
+        step.attempts, step.before = builder.attempts or (), builder.before or ()
         if builder.attempts:
             builder.attempts = []
         if builder.before:
@@ -279,7 +272,8 @@ class RunAssembler:
         for position, call in enumerate(piece.calls):
             self._call(builder, step, call, piece, position)
         _span(builder.run, piece.at)
-        _span(builder.run, piece.ended)
+        if piece.ended is not None:
+            _span(builder.run, piece.ended)
 
     @staticmethod
     def _usage_told(builder: _Builder, piece: ResponsePiece) -> None:
@@ -287,7 +281,8 @@ class RunAssembler:
             builder.context = None
 
     def _merge(self, builder: _Builder, step: Step, piece: ResponsePiece) -> None:
-        self._usage_told(builder, piece)
+        if builder.context is not None:
+            self._usage_told(builder, piece)
         if piece.usage is not None:
             step.usage = piece.usage if step.usage is None else _larger(step.usage, piece.usage)
         if piece.text:
@@ -351,16 +346,8 @@ class RunAssembler:
                     else:
                         builder.run.duplicates += 1
                     return
-        call = Call(
-            index=0,
-            step=0,
-            position=position,
-            id=piece.id,
-            tool=tool,
-            key=key,
-            line=piece.line or response.line,
-            started=at,
-        )
+        call = Call(0, 0, position, piece.id, tool, key, piece.line or response.line)
+        call.started = at
         self._describe(builder, call, piece.args, arguments, key)
         if builder.context is not None:
             builder.context.said(step, arguments.decode("utf-8", "replace"))
@@ -373,7 +360,7 @@ class RunAssembler:
             _file(builder.by_id, piece.id, call)
             if response.id is None and at is not None:
                 builder.seen.add((piece.id, key, at))
-            early = builder.early.get(piece.id)
+            early = builder.early.get(piece.id) if builder.early else None
             if early:
                 self._attach(builder, call, early.pop(0), self.path)
 
@@ -396,7 +383,7 @@ class RunAssembler:
                 builder.held_bytes -= getsizeof(text)
 
     def _result(self, piece: ResultPiece) -> None:
-        builder = self._builder(piece.run)
+        builder = self._builders.get(piece.run) or self._builder(piece.run)
         _span(builder.run, piece.at)
         call = self._answered_by(builder, piece)
         if call is not None:
@@ -435,8 +422,9 @@ class RunAssembler:
             call.ended = call.started + piece.duration
         elif piece.duration is not None and piece.at is not None and call.started is None:
             call.started = piece.at - piece.duration
-        while builder.waiting and builder.waiting[0].answered:
-            builder.waiting.popleft()
+        waiting = builder.waiting
+        while waiting and waiting[0].status is not CallStatus.UNANSWERED:
+            waiting.popleft()
         if piece.text is None:
             return  # an end without a recorded result: nothing to compare
         text = result_text(piece.text)
