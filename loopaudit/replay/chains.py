@@ -68,12 +68,15 @@ def report_from(rule: PresetRule, poll: bool) -> float:
     return float("inf") if rule.report is None else rule.report
 
 
-def groups(run: Run, run_chains: Sequence[Chain], preset: Preset) -> list[list[Chain]]:
-    """Chains that tell of one loop: they share a redundant step, or take turns over one stretch.
+def groups(run: Run, found: Sequence[Chain], preset: Preset) -> list[list[Chain]]:
+    """Reported chains that tell of one loop: they share a redundant step, or take turns over one
+    stretch.
 
     In each group the chain that explains most steps comes first; where they explain equally many,
     the one whose rule stands first in the preset.
     """
+    run_chains = [chain for chain in found if chain.reported and chain.steps]
+    borne = {step for chain in found if not chain.reported for step in chain.steps}
     parent = list(range(len(run_chains)))
 
     def root(i: int) -> int:
@@ -96,7 +99,7 @@ def groups(run: Run, run_chains: Sequence[Chain], preset: Preset) -> list[list[C
     for i, chain in enumerate(run_chains):
         members.setdefault(root(i), []).append(chain)
     for group in members.values():
-        _explained(run, group)
+        _explain(run, group, borne)
     place = {rule.signal: n for n, rule in enumerate(preset.rules)}
     return [
         sorted(
@@ -106,15 +109,16 @@ def groups(run: Run, run_chains: Sequence[Chain], preset: Preset) -> list[list[C
     ]
 
 
-def _explained(run: Run, group: list[Chain]) -> None:
-    """A row of failures that a loop explains whole, first occurrences and repeats, adds nothing to
-    it: what was done for the first time is no waste, though it failed."""
+def _explain(run: Run, group: list[Chain], borne: set[int]) -> None:
+    """A row of failures adds nothing to loops that explain it whole: by their first occurrences,
+    their repeats, and repeats `borne` because they are too few (retries of a passing fault). What
+    was done for the first time is no waste, though it failed."""
     loops = [chain for chain in group if chain.document.family != "failure"]
     rows = [chain for chain in group if chain.document.family == "failure"]
     if not loops or not rows:
         return
     repeats = set[int]().union(*(chain.steps for chain in loops))
-    known = repeats.union(*(_first_round(run, chain) for chain in loops))
+    known = borne.union(repeats, *(_first_round(run, chain) for chain in loops))
     for chain in rows:
         if chain.steps <= known:
             chain.explained = True

@@ -42,7 +42,7 @@ def judge(
     own = _own_tokens(run) if reported else None
     findings = []
     charged: set[int] = set()
-    for group in groups(run, reported, preset):
+    for group in groups(run, found, preset):
         finding = _finding(run, calls, group, own)
         if finding is not None:
             findings.append(finding)
@@ -75,7 +75,7 @@ def _finding(
     if not whole and not part:
         return None
     primary = group[0]
-    first = min(group, key=lambda c: (c.first_step, c.last.first_call or 0))
+    first = min(group, key=lambda c: (c.explained, c.first_step, c.last.first_call or 0))
     onset = (whole or part)[0]
     last = max(whole[-1:] + part[-1:])
     head = primary.last.first_call

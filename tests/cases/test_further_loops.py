@@ -666,6 +666,36 @@ for text, (retryable, rule) in IN_WORDS.items():
         row(1, 6, 400, retryable, rule),
         formats=(*UNFLAGGED, "anthropic_messages") if not text.startswith("{") else UNFLAGGED,
     )
+CASES["two passing faults, then a lasting one three times"] = Case(
+    asked(
+        *times(2, step(400, fetch({"url": "u"}, "Service Unavailable", status=503, error=True))),
+        *times(3, step(400, fetch({"url": "u"}, "Not Found", status=404, error=True))),
+    ),
+    2_000,
+    row(3, 3, 400, "no", PERMANENT),
+)
+FAULTS = ("syntax error near line 3", "cannot divide by zero", "widget not initialised", "boom")
+
+
+def scripts(*faults: str | None) -> list[Entry]:
+    return asked(
+        *(
+            step(300, sh({"command": f"python s{i}.py"}, f or "well", error=f is not None))
+            for i, f in enumerate(faults)
+        )
+    )
+
+
+CASES["five steps that fail in five ways"] = Case(
+    scripts(*FAULTS, "unexpected token }"),
+    1_500,
+    row(1, 5, 300, "no", "failing-steps"),
+    formats=CODING,
+)
+CASES["four steps that fail in four ways"] = Case(scripts(*FAULTS), 1_200, formats=CODING)
+CASES["a success among the failures"] = Case(
+    scripts(*FAULTS[:2], None, *FAULTS[2:], "unexpected token }"), 1_800, formats=CODING
+)
 DENIED = step(600, sh({"command": "git push --force"}, "blocked by policy", ended="blocked"))
 CASES["a call that a guard blocks each time"] = Case(
     asked(*times(5, DENIED)), 3_000, row(1, 5, 600, "no", ended="guard"), formats=OWN
