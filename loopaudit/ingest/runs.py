@@ -87,6 +87,7 @@ class _Builder:
     held: dict[int, str] = field(default_factory=dict)  # result text of first calls
     held_bytes: int = 0
     repeats: dict[int, int] = field(default_factory=dict)  # calls of each key that repeats
+    model: str | None = None  # of the run as a whole, where a response names none
     before: list[Boundary] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     context: Context | None = None  # while the run tells no usage, where that is to be counted
@@ -160,6 +161,9 @@ class RunAssembler:
             if builder.context is not None:
                 builder.context.fill()
             _number(run, self.placeholder_outputs)
+            if builder.model is not None:  # said of the run as a whole
+                for step in run.steps:
+                    step.model = step.model or builder.model
             known = run.steps or run.after or run.attempts_after
             (runs if known else self.mentioned).append(run)
         self._builders = {}
@@ -177,11 +181,14 @@ class RunAssembler:
         return builder
 
     def _run(self, piece: RunPiece) -> None:
-        run = self._builder(piece.run).run
+        builder = self._builder(piece.run)
+        run = builder.run
         for name in _RUN_FIELDS:
             value = getattr(piece, name)
             if value is not None and (getattr(run, name) is None or name.startswith("outcome")):
                 setattr(run, name, value[:2_000] if name == "prompt" else value)
+        if piece.model is not None:
+            builder.model = intern(piece.model)
         _span(run, piece.at)
 
     def _boundary(self, piece: BoundaryPiece) -> None:

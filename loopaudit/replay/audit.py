@@ -139,7 +139,10 @@ def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report,
     copies += mark_inherited(runs)
     now = time.time() if options.now is None else options.now
     fresh = {s.path for s in found.sources if now - s.mtime < STILL_RUNNING}
-    audited = _price_all(runs, options, report, fresh, now)
+    for skip in report.skips:
+        if skip.reason == CUT_TAIL and skip.path not in fresh:
+            skip.reason = "cut last line"  # nobody writes there any more: it is lost
+    audited = _price_all(runs, options, report, now)
     report.totals.duplicates_removed += copies
     meter([(item.found, item.priced) for item in audited], plan.guards)
     _rank(audited, report)
@@ -233,7 +236,7 @@ def _rename(found: RunResult, name: str) -> None:
 
 
 def _price_all(
-    runs: list[RunResult], options: AuditOptions, report: Report, fresh: set[str], now: float
+    runs: list[RunResult], options: AuditOptions, report: Report, now: float
 ) -> list[AuditedRun]:
     settings = options.settings or Settings()
     book = PriceBook(settings.table("prices"), place=partial(settings.place, "prices"))
@@ -252,10 +255,8 @@ def _price_all(
             continue
         note_gaps(found, priced, ledger)
         summary = _summary(found, priced)
-        last = found.run.ended  # a log without times is told by when it was written
-        summary.still_running = (
-            found.run.path in fresh if last is None else 0 <= now - last < STILL_RUNNING
-        )
+        last = found.run.ended  # a log without times cannot tell
+        summary.still_running = last is not None and 0 <= now - last < STILL_RUNNING
         totals.runs += 1
         totals.responses += sum(1 for i in priced.own if not found.columns.compaction[i])
         totals.calls += summary.calls

@@ -268,3 +268,12 @@ def test_half_an_emoji_anywhere() -> None:
     assert run.calls[0].result_key == run.calls[1].result_key
     (again,) = build(*pieces)
     assert again.calls[0].key == run.calls[0].key
+
+
+def test_the_model_of_a_run_is_that_of_its_responses_that_name_none() -> None:
+    (run,) = build(
+        RunPiece("r", 1, model="gpt-5"),
+        response(2, id="M1", usage=Usage(output=1)),
+        response(3, id="M2", model="gpt-5-mini", usage=Usage(output=1)),
+    )
+    assert [step.model for step in run.steps] == ["gpt-5", "gpt-5-mini"]

@@ -162,6 +162,15 @@ def test_e1_cut_last_line(tmp_path: Path) -> None:
     assert report.totals.completeness is Completeness.COMPLETE
 
 
+def test_a_cut_last_line_of_an_old_log_is_lost(tmp_path: Path) -> None:
+    a, b = lines_of("S", 1_000, 1_000)
+    path = raw(tmp_path / "s.jsonl", a, b"\n", b[: len(b) // 2])
+    os.utime(path, (1, 1))
+    report = look(path)
+    assert [s.reason for s in report.skips] == ["cut last line"]
+    assert report.totals.completeness is Completeness.PARTIAL
+
+
 def test_a_whole_last_line_without_newline_is_no_tail(tmp_path: Path) -> None:
     a, b = lines_of("S", 1_000, 1_000)
     report = look(raw(tmp_path / "s.jsonl", a, b"\n", b))
