@@ -107,3 +107,9 @@ def test_every_module_says_its_job(root: Path) -> None:
         n for n, p in modules(root).items() if not ast.get_docstring(ast.parse(p.read_text()))
     ]
     assert not silent
+
+
+def test_test_files_have_names_of_their_own(root: Path) -> None:
+    """pytest imports them by name: of two alike it would run one only."""
+    names = [path.name for path in (root / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert len(names) == len(set(names)), {n for n in names if names.count(n) > 1}
