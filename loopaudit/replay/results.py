@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 
 from loopaudit.findings import Failure, Finding, InputSummary, NotLoop, Trip
 from loopaudit.keys import digest
@@ -22,9 +23,11 @@ from loopaudit.model import (
 
 UNKNOWN = -1  # in integer columns: the log does not say
 MARKS = tuple(UsageMark)
-_MARK_NUMBER = {mark: number for number, mark in enumerate(MARKS)}
-_ABSENT = _MARK_NUMBER[UsageMark.ABSENT]
 _NAN = float("nan")
+_NO_USAGE = Usage(mark=UsageMark.ABSENT)
+_BUCKET_OF = tuple(attrgetter(name) for name in BUCKETS)
+_BILLED = BUCKETS.index("reasoning")  # the buckets before it add up to the total
+_AT_ONCE = 4_096  # steps written down together, column by column
 
 
 @dataclass(slots=True)
@@ -66,10 +69,9 @@ class StepColumns:
         mark = MARKS[self.marks[index]]
         if mark is UsageMark.ABSENT:
             return None
-        usage = Usage(mark=mark, note=self.notes[self.note[index]])
-        for name, column in zip(BUCKETS, self.buckets, strict=True):
-            if column[index] != UNKNOWN:
-                setattr(usage, name, column[index])
+        counts = [None if (n := column[index]) == UNKNOWN else n for column in self.buckets]
+        usage = Usage(*counts)  # type: ignore[arg-type]
+        usage.mark, usage.note = mark, self.notes[self.note[index]]
         return usage
 
 
@@ -98,17 +100,12 @@ class JobResult:
     mentioned: list[Run] = field(default_factory=list)  # runs of other files that these tell of
 
 
-class _Names:
-    def __init__(self) -> None:
-        self.values: list[str | None] = []
-        self._index: dict[str | None, int] = {}
+class _Names(dict[str | None, int]):
+    """Numbers names as they are asked for."""
 
-    def __call__(self, value: str | None) -> int:
-        place = self._index.get(value)
-        if place is None:
-            place = self._index[value] = len(self.values)
-            self.values.append(value)
-        return place
+    def __missing__(self, name: str | None) -> int:
+        self[name] = number = len(self)
+        return number
 
 
 #: ids at least this long are taken for unique in the world (UUIDs, `msg_01…`, `chatcmpl-…`)
@@ -127,6 +124,12 @@ def _identity(step: Step) -> int:
     return 0 if step.at is None else digest(f"{step.id}|{step.at}|{step.model}")
 
 
+def _total(*counts: int) -> int:
+    """The sum of the known ones."""
+    unknown = counts.count(UNKNOWN)
+    return UNKNOWN if unknown == len(counts) else sum(counts) - unknown * UNKNOWN
+
+
 def columns(run: Run) -> tuple[StepColumns, int]:
     """The steps of `run` as columns, and the digest of its content.
 
@@ -134,60 +137,58 @@ def columns(run: Run) -> tuple[StepColumns, int]:
     memory for a long session.
     """
     models, services, notes, tools = _Names(), _Names(), _Names(), _Names()
-    table = StepColumns(models.values, services.values, notes.values, tools.values)
-    buckets = list(zip(BUCKETS, table.buckets, strict=True))
-    billed = BUCKETS.index("reasoning")  # the buckets before it add up to the total
+    table = StepColumns([], [], [], [])
     # a log with ids of its own is known by them; only others need to be compared as a whole
     parts: list[str] | None = [] if run.session is None else None
     requests = compactions = 0
     steps, run.steps = run.steps, []
     steps.reverse()
     while steps:
-        step = steps.pop()
-        at, usage = step.at, step.usage
-        place = len(table.ids)
-        table.ids.append(_identity(step))
-        table.at.append(_NAN if at is None else at)
-        table.line.append(step.line)
-        table.calls.append(len(step.calls))
-        table.compaction.append(step.kind is StepKind.COMPACTION)
-        table.model.append(models(step.model))
-        table.service.append(services(step.service))
-        if step.path != run.path:
-            table.paths[place] = step.path
-        total = UNKNOWN
-        if usage is None or usage.mark is UsageMark.ABSENT:
-            table.marks.append(_ABSENT)
-            for column in table.buckets:
-                column.append(UNKNOWN)
-        else:
-            table.marks.append(_MARK_NUMBER[usage.mark])
-            for number, (name, column) in enumerate(buckets):
-                value = getattr(usage, name)
-                column.append(UNKNOWN if value is None else value)
-                if value is not None and number < billed:
-                    total = value if total == UNKNOWN else total + value
-        table.note.append(notes(usage.note if usage is not None else None))
-        table.total.append(total)
-        table.cost.append(UNKNOWN if step.cost is None else int(step.cost.scaleb(12)))
-        for boundary in step.before:
-            requests += boundary.kind is BoundaryKind.USER
-            compactions += boundary.kind is BoundaryKind.COMPACTION
-        table.request.append(requests)
-        table.memory.append(compactions)
-        compactions += step.kind is StepKind.COMPACTION
-        said, heard, failed = step.text_size, 0, 0
-        for call in step.calls:
-            failed += call.status is CallStatus.ERROR
-            table.tool.append(tools(call.tool))
-            said += call.args_size
-            heard += call.size or 0
-            if call.spawns and call.id is not None:
-                table.spawned[call.id] = place
-        table.failed.append(failed)
-        table.said.append(said)
-        table.heard.append(heard)
-        if parts is not None:
-            parts.append(f"{step.id}|{at}|{step.text_key}")
-            parts += [f"{call.id}|{call.key}|{call.result}" for call in step.calls]
+        some = steps[: -_AT_ONCE - 1 : -1]
+        del steps[-_AT_ONCE:]
+        first = len(table.ids)
+        table.ids.extend(map(_identity, some))
+        table.at.extend([_NAN if step.at is None else step.at for step in some])
+        table.line.extend([step.line for step in some])
+        table.calls.extend([len(step.calls) for step in some])
+        table.compaction.extend([step.kind is StepKind.COMPACTION for step in some])
+        table.model.extend([models[step.model] for step in some])
+        table.service.extend([services[step.service] for step in some])
+        table.cost.extend(
+            [UNKNOWN if step.cost is None else int(step.cost.scaleb(12)) for step in some]
+        )
+        usages = [_NO_USAGE if step.usage is None else step.usage for step in some]
+        table.note.extend([notes[usage.note] for usage in usages])
+        usages = [_NO_USAGE if usage.mark is UsageMark.ABSENT else usage for usage in usages]
+        table.marks.extend([MARKS.index(usage.mark) for usage in usages])
+        for column, get in zip(table.buckets, _BUCKET_OF, strict=True):
+            column.extend([UNKNOWN if (n := get(usage)) is None else n for usage in usages])
+        table.total.extend(map(_total, *(column[first:] for column in table.buckets[:_BILLED])))
+        for place, step in enumerate(some, first):
+            if step.path != run.path:
+                table.paths[place] = step.path
+            for boundary in step.before:
+                requests += boundary.kind is BoundaryKind.USER
+                compactions += boundary.kind is BoundaryKind.COMPACTION
+            table.request.append(requests)
+            table.memory.append(compactions)
+            compactions += step.kind is StepKind.COMPACTION
+            said, heard, failed = step.text_size, 0, 0
+            for call in step.calls:
+                failed += call.status is CallStatus.ERROR
+                table.tool.append(tools[call.tool])
+                said += call.args_size
+                heard += call.size or 0
+                if call.spawns and call.id is not None:
+                    table.spawned[call.id] = place
+            table.failed.append(failed)
+            table.said.append(said)
+            table.heard.append(heard)
+            if parts is not None:
+                parts.append(f"{step.id}|{step.at}|{step.text_key}")
+                parts += [f"{call.id}|{call.key}|{call.result}" for call in step.calls]
+    table.models += models
+    table.services += services
+    table.notes += notes
+    table.tools += tools
     return table, digest("\n".join(parts)) if parts else 0

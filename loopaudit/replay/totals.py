@@ -100,14 +100,13 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
         own = [i for i in own if i not in found.inherited and _inside(table.at[i], since, until)]
         counts = frozenset(own)
     caveats: list[tuple[int, str]] = []
-    for i in range(len(table)):
-        at = table.at[i]
-        if table.marks[i] == _ABSENT:
+    models, services = table.models, table.services
+    rows = zip(table.at, table.marks, table.model, table.service, strict=True)
+    for i, (at, mark, of_model, of_service) in enumerate(rows):
+        model = models[of_model]
+        if mark == _ABSENT or model is None:
             continue
-        model = table.models[table.model[i]]
-        if model is None:
-            continue
-        rates = book.rates(model, None if at != at else at, table.services[table.service[i]])
+        rates = book.rates(model, None if at != at else at, services[of_service])
         usage = table.usage(i)
         if rates is not None and usage is not None:
             amount = rates.cost(usage)
@@ -167,6 +166,9 @@ def recorded_usd(found: RunResult, steps: Iterable[int]) -> Decimal | None:
 
 def _sum(column: array[int], steps: Iterable[int]) -> int | None:
     """Sum of what is known in `column` over `steps`; None if nothing is."""
+    if steps == range(len(column)):
+        unknown = column.count(UNKNOWN)
+        return sum(column) - unknown * UNKNOWN if unknown < len(column) else None
     total, known = 0, False
     for i in steps:
         value = column[i]
