@@ -44,7 +44,7 @@ _ATTEMPT_PAIRS = _words(
 )
 _PORT = _words("port")
 _PID = _words("pid ppid tid")
-_ID = _words("id uuid guid ulid ref reference token csrf nonce")
+_ID = _words("id uuid guid ulid ref reference token csrf nonce confirmation reservation tracking")
 _MESSAGE_KEYS = _words("traceparent sid jsessionid phpsessid requestid sessionid traceid messageid")
 _CHINESE = (  # endings of a Chinese key
     ("duration", ("耗时", "用时", "运行时间", "等待时间", "响应时间", "持续时间", "执行时间")),
@@ -199,11 +199,13 @@ def _key(text: str, end: int) -> str:
 
 _DONE = (
     r"ok|success|succeeded|sent|delivered|queued|accepted|created|saved|posted|submitted|scheduled"
+    r"|booked|confirmed|uploaded|inserted|published|stored|registered|reserved"
 )
 _ACK = re.compile(
     rf"[\"'](?:{_DONE})[\"']\s?:\s?(?:true|1)\b"
     rf"|[\"'](?:status|result|state|message|msg)[\"']\s?:\s?[\"'](?:{_DONE}|done|成功|已发送|已创建)\b"
-    rf"|\A[^{{\[\n]{{0,80}}\b(?:{_DONE}|published|booked|opened|recorded)\b"
+    r"|[\"'](?:inserted|created|new|generated)_?[iI]d[\"']\s?:"
+    rf"|\A[^{{\[\n]{{0,80}}\b(?:{_DONE}|opened|recorded)\b"
     r"|\A[^{\[\n]{0,40}(?:已|成功)(?:创建|发送|提交|发布|保存|预订|送达|排队)"
     r"|\A[^{\[\n]{0,40}(?:创建|发送|提交|发布|保存)成功",
     re.IGNORECASE,
@@ -211,6 +213,8 @@ _ACK = re.compile(
 _ACK_NUMBER = re.compile(
     r"(?:(?<=#)|(?<=\bid )|(?<=\bID )|(?<=message )|(?<=issue )|(?<=ticket )"
     r"|(?<=编号 )|(?<=编号[:：])|(?<=工单 )|(?<=消息 ))(?:[A-Za-z]{1,8}[-_])?[0-9]{1,20}\b"
+    r"|(?<=\bas )[A-Za-z]{1,12}[-_][0-9A-Za-z]{0,40}[0-9][0-9A-Za-z]{0,40}\b(?![.][A-Za-z])"
+    r"|(?<=<)[^<>@\s]{3,80}@[^<>@\s]{3,80}(?=>)"  # Message-ID of a mail
 )
 
 
@@ -218,7 +222,7 @@ def acknowledges(text: str) -> bool:
     """Whether this is a short flat answer that only says that something was done."""
     return (
         len(text) <= 200
-        and text.count("{") <= 1
+        and text.count("{") <= 2
         and text.count("\n") <= 8
         and "[" not in text
         and _ACK.search(text) is not None

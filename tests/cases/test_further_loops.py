@@ -130,6 +130,57 @@ CASES["a Chinese tool and receipt"] = Case(
     5_000,
     row(1, 5, 1_000),
 )
+RECEIPTS: dict[str, tuple[Any, Callable[[int], str]]] = {
+    "create_issue": ({"title": "bug"}, lambda i: f"Created issue #{i + 41}"),
+    "post_comment": ({"text": "hi"}, lambda i: f'{{"ok": true, "comment": {{"id": {9_000 + i}}}}}'),
+    "book_room": (
+        {"room": "A"},
+        lambda i: f'{{"status": "booked", "confirmation": "CNF-{i}X{i}"}}',
+    ),
+    "send_email": ({"to": "ada"}, lambda i: f"Message sent. Id: <{i}abc{i}@mail.example>"),
+    "insert_row": ({"value": 1}, lambda i: f'{{"inserted_id": {i + 1}}}'),
+    "upload_file": ({"path": "a"}, lambda i: f"Uploaded as file_{i}ab9c{i}d"),
+    "place_order": ({"sku": 1}, lambda i: f'{{"order_id": "ORD-{i + 100}", "status": "created"}}'),
+    "发送邮件": ({"收件人": "甲"}, lambda i: f"已发送，编号：{i + 17}"),
+}
+for name, (args, make) in RECEIPTS.items():
+    CASES[f"only the receipt differs: {name}"] = Case(
+        asked(*(step(500, verb(name)(args, make(i))) for i in range(4))),
+        2_000,
+        row(1, 4, 500),
+        formats=OWN,
+    )
+CLICK, SNAPSHOT = verb("browser_click"), verb("browser_snapshot")
+CASES["clicks that change nothing"] = Case(
+    asked(
+        *(
+            s
+            for i in range(4)
+            for s in (
+                step(500, CLICK({"element": "Submit", "ref": f"e{i + 31}"}, "clicked")),
+                step(500, SNAPSHOT({}, "form: a name is required")),
+            )
+        )
+    ),
+    4_000,
+    Expect("cycle", 1, 3, tuple(range(3, 9)), 3_000, "n/a", period=2),
+    formats=OWN,
+)
+CASES["clicks that turn pages"] = Case(
+    asked(
+        *(
+            s
+            for i in range(4)
+            for s in (
+                step(500, CLICK({"element": "Next", "ref": f"e{i + 31}"}, "clicked")),
+                step(500, SNAPSHOT({}, f"page {i + 2}")),
+            )
+        )
+    ),
+    4_000,
+    kinds=("effect-seen",),
+    formats=OWN,
+)
 CASES["keys in another order, 1 and 1.0"] = Case(
     asked(
         step(400, look({"a": 1, "b": {"x": 1, "y": 2}}, "r")),
