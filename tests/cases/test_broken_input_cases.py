@@ -157,6 +157,28 @@ def test_e8_a_line_of_brackets_only(form: str, tmp_path: Path) -> None:
     assert len(found["skips"]) == 1
 
 
+def test_several_bad_lines(form: str, tmp_path: Path) -> None:
+    lines = lines_of(form, 10)
+    bad = [b"not json at all", b'{"half": ', b"\x00\x00\x00", b"[1, 2", b'"just text"', b"42"]
+    for place, junk in zip(billed(lines)[1:7], bad, strict=True):
+        lines.insert(place + 1, junk)
+    found = report(raw(tmp_path / "s.jsonl", b"\n".join(lines), b"\n"))
+    assert total(found) == 10_000
+    assert len(found["skips"]) == 5  # a line of NUL bytes is an empty one
+    assert all(s["line"] and s["reason"] for s in found["skips"])
+    assert found["totals"]["completeness"] == "partial"
+
+
+def test_numbers_that_json_does_not_know_in_arguments(form: str, tmp_path: Path) -> None:
+    call = verb("lookup_entry")({"key": float("nan"), "limit": float("inf")}, "same")
+    lines = [json.dumps(line) for line in spelled(form, [step(500, call)] * 3)]
+    path = raw(tmp_path / "s.jsonl", "\n".join(lines).encode())
+    for options in ([], ["--excerpts"]):
+        out = command("report", path, "-f", "json", *options).out
+        found = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} in our JSON"))
+        assert [len(f["waste"]["steps"]) for f in found["findings"]] == [2]
+
+
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
