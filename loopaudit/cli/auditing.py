@@ -40,15 +40,21 @@ def measured(found: Report) -> bool:
     return bool(found.totals.responses or found.totals.calls)
 
 
-def exit_code(found: Report, *, strict: bool, quiet: bool) -> ExitCode:
-    """What a report ends with; loops and spent budgets alone are no failure."""
+def exit_code(found: Report, *, strict: bool, quiet: bool, said: bool = False) -> ExitCode:
+    """What a report ends with; loops and spent budgets alone are no failure.
+
+    `said`: the screen has told where nothing was measured.
+    """
     from loopaudit.findings import Completeness
+    from loopaudit.render.screen import Screen
+    from loopaudit.render.summary import why_nothing
 
     code, why = ExitCode.PASS, ""
     if found.failures:
         code, why = ExitCode.INTERNAL, f"{len(found.failures):,} failure(s), see the report"
     elif not measured(found):
-        code, why = ExitCode.UNKNOWN, "nothing measured: no model response and no tool call found"
+        code = ExitCode.UNKNOWN
+        why = "" if said else f"nothing measured: {why_nothing(found, Screen())}"
     elif strict and found.totals.completeness is Completeness.PARTIAL:
         code, why = ExitCode.UNKNOWN, f"partial input: {'; '.join(found.totals.reasons)}"
     if why and not quiet:

@@ -96,9 +96,7 @@ def cost(
     ] = None,
     tz: Annotated[
         str | None,
-        typer.Option(
-            metavar="ZONE", help="Of days: UTC, Europe/Berlin …  [default: this machine's]"
-        ),
+        typer.Option(metavar="ZONE", help="Of days: UTC, local, Europe/Berlin …  [default: UTC]"),
     ] = None,
     task_type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
@@ -142,7 +140,7 @@ def cost(
     now = time.time()
     chosen = settings.load(config)
     preferred = given.preferences(chosen)
-    zone_name = tz or (preferred.zone_name if "tz" in chosen.table("report") else "local")
+    zone_name = tz or preferred.zone_name
     zone = given.zone(zone_name)
     limits = budgets.with_flags(budgets.read(chosen), flags)
     export = None if reconcile is None else read_export(reconcile, chosen)

@@ -42,8 +42,9 @@ def report(
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
     ] = None,
     top: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Loops shown in full; 0 for all.")
-    ] = 3,
+        int | None,
+        typer.Option(min=0, metavar="N", help="Loops shown in full; 0 for all.  [default: 3]"),
+    ] = None,
     why: Annotated[
         bool, typer.Option("--why", help="List what was not counted or not read, and why.")
     ] = False,
@@ -138,7 +139,7 @@ def report(
 
         if format is not Format.TEXT or output not in (None, "-") or "-" in options.paths:
             raise UsageError("--follow shows text of files on the screen, nothing else")
-        watch(options.paths, lambda: _text(analysed(options, quiet=True)[0], sys.stdout, screen))
+        watch(options.paths, lambda: _again(analysed(options, quiet=True)[0], screen))
     found, _ = analysed(options, quiet=quiet)
     if verbose:
         _inputs(found)
@@ -149,7 +150,17 @@ def report(
             write(found, stream, excerpts=excerpts)
         else:
             _text(found, stream, screen)
-    return exit_code(found, strict=strict or preferred.strict, quiet=quiet)
+    said = format is Format.TEXT and output in (None, "-")
+    return exit_code(found, strict=strict or preferred.strict, quiet=quiet, said=said)
+
+
+def _again(found: Report, screen: Screen) -> None:
+    """One update of `--follow`, with its time."""
+    from loopaudit.render.figures import moment
+
+    at = f"{moment(found.meta.get('now'), screen.zone)} {screen.zone_name}"
+    print(f"--- {at} ".ljust(72, "-"))
+    _text(found, sys.stdout, screen)
 
 
 def _text(found: Report, stream: TextIO, screen: Screen) -> None:

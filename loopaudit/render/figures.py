@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from decimal import ROUND_HALF_EVEN, Decimal
 
 UNKNOWN = "unknown"
-_CENT = Decimal("0.01")
+_CENT, _LEAST = Decimal("0.01"), Decimal("0.0001")
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
 
 
@@ -45,13 +45,15 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def money(amount: Decimal | None) -> str:
-    """Dollars and cents; more than nothing is never shown as $0.00."""
+    """Dollars and cents, small sums to a hundredth of a cent; a sum is never shown as $0.00."""
     if amount is None:
         return UNKNOWN
     if amount < 0:
         return "-" + money(-amount)
     if 0 < amount < _CENT:
-        return "<$0.01"
+        small = amount.quantize(_LEAST, ROUND_HALF_EVEN)
+        if small < _CENT:
+            return f"${small:f}" if small else f"<${_LEAST}"
     return f"${amount.quantize(_CENT, ROUND_HALF_EVEN):,f}"
 
 

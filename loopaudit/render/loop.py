@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
@@ -25,20 +26,22 @@ RETRYABLE = {
 }
 _LABEL = 9  # columns before the text of a row
 _SURE = 0.8  # confidence called high
+_TIMES = re.compile(r"(.+) (\d+) times")
 _TELLING = {"results", "arguments"}  # without them repeats cannot be seen; limits still can
 
 
-def wasted(waste: Waste, of: str) -> str:
+def wasted(waste: Waste, of: str, *, bounded: bool = False) -> str:
+    """Money first. `bounded`: what the share is a share of is not known to the last token."""
     mark = "~" if waste.estimated else ""
     if waste.tokens is None:
         return "unknown: the log has no usage"
-    text = f"{mark}{f.full(waste.tokens)} tokens"
+    text = "" if waste.usd is None else f"{mark}{f.money(waste.usd)}: "
+    text += f"{mark}{f.full(waste.tokens)} tokens"
     if waste.cache_read:
-        text += f" ({f.short(waste.cache_read)} of them cache reads)"
-    text += f", {mark}{f.money(waste.usd)}" if waste.usd is not None else ", cost unknown"
+        text += f" ({f.short(waste.cache_read)} cache reads)"
     if waste.share is not None:
-        text += f", {f.share(waste.share)} {of}"
-    return text
+        text += f", {'~' if bounded or waste.estimated else ''}{f.share(waste.share)} of {of}"
+    return text + ("; cost unknown" if waste.usd is None else "")
 
 
 def loop(
@@ -47,14 +50,16 @@ def loop(
     run: RunSummary | None,
     guards: Sequence[GuardResult],
     screen: Screen,
+    of: str = "the run",
 ) -> Iterator[str]:
+    """`of`: what the share of the waste is a share of."""
     title = screen.titles.get(finding.rule, "")
     head = f"LOOP {number}  {inert(finding.rule)}" + (f": {title}" if title else "")
     yield from screen.row(head, "bold")
     what = inert(finding.call or finding.tool or "")
     if what:
         yield "  " + cut(what, screen.width - 2)
-    for label, text, styles in _rows(finding, run, screen):
+    for label, text, styles in _rows(finding, run, screen, of):
         if text:
             yield from screen.row(text, *styles, indent=2, label=label.ljust(_LABEL - 2))
     for label, text in _guards(finding, guards):
@@ -66,7 +71,7 @@ def loop(
 
 
 def _rows(
-    finding: Finding, run: RunSummary | None, screen: Screen
+    finding: Finding, run: RunSummary | None, screen: Screen, of: str
 ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     going = finding.ended_by is EndedBy.END_OF_LOG and run is not None and run.still_running
     ended = "STILL GOING" if going else ENDED[finding.ended_by]
@@ -77,9 +82,38 @@ def _rows(
     yield "began", _place(finding.onset, screen), ("bold",)
     yield "lasted", _lasted(finding, run), ()
     yield "ended", f"{ended}; {RETRYABLE[finding.retryable]}; {sure}", _alarm(going)
-    yield "wasted", wasted(finding.waste, "of the run"), ("red",)
-    more = [inert(text) for text in finding.reasons if not text.startswith(f"{finding.rule}:")]
-    yield "also", "; ".join(more), ()
+    yield "wasted", wasted(finding.waste, of), ("red",)
+    yield "also", _also(finding, screen), ()
+
+
+def _also(finding: Finding, screen: Screen) -> str:
+    """Other rules that saw it, each once; one line, but with `--why` all of them."""
+    seen: dict[str, list[str]] = {}
+    for text in finding.reasons:
+        rule, colon, what = inert(text).partition(": ")
+        if rule != finding.rule:
+            seen.setdefault(rule if colon else "", []).append(what if colon else rule)
+    parts = [f"{rule}: {_merged(what)}" if rule else "; ".join(what) for rule, what in seen.items()]
+    if screen.why:
+        return "; ".join(parts)
+    room, kept = screen.width - _LABEL - 4, 1
+    while kept < len(parts) and len("; ".join(parts[: kept + 1])) <= room:
+        kept += 1
+    return cut("; ".join(parts[:kept]), room) + ("; …" if kept < len(parts) else "")
+
+
+def _merged(what: Sequence[str]) -> str:
+    """`Edit 22 times`, `Edit 6 times` -> `Edit 22 and 6 times`"""
+    times: dict[str, list[str]] = {}
+    others = []
+    for text in what:
+        match = _TIMES.fullmatch(text)
+        if match is None:
+            others.append(text)
+        else:
+            times.setdefault(match[1], []).append(match[2])
+    parts = [f"{tool} {' and '.join(many)}" for tool, many in times.items()]
+    return ", ".join([*others, *([", ".join(parts) + " times"] if parts else [])])
 
 
 def _alarm(going: bool) -> tuple[str, ...]:

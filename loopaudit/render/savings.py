@@ -17,6 +17,15 @@ VERBS = {
     Level.STOP: "stopped it",
     Level.STOP_ALL: "stopped all runs",
 }
+_ACTIONS = {
+    Level.WARN: "warn",
+    Level.REPAIR: "ask for a repair",
+    Level.CONVERGE: "ask to converge",
+    Level.ALERT: "alert",
+    Level.WITHDRAW: "withdraw the tool",
+    Level.STOP: "stop",
+    Level.STOP_ALL: "stop all runs",
+}
 
 
 def guard_sentence(stops: Sequence[Stop], onset: int) -> str:
@@ -30,26 +39,35 @@ def guard_sentence(stops: Sequence[Stop], onset: int) -> str:
     later = [item for item in ordered if item is not before]
     if before is None:
         return _sentence(ordered)
-    text = (
-        f"a limit of {_limit(before)} would have stopped the run at step {before.step + 1:,}, "
-        f"before this loop, {_savings(before, before)}"
-    )
-    return f"{text}; without it, {_sentence(later)}" if later else text
+    text = f"{_action(before)}, before this loop: {_savings(before, before)}"
+    return f"{text}; without that, {_sentence(later)}" if later else text
 
 
 def _sentence(ordered: Sequence[Stop]) -> str:
     first = ordered[0]
     stop = next((item for item in ordered if item.level.stops), None)
-    text = f"a limit of {_limit(first)} would have {VERBS[first.level]} at step {first.step + 1:,}"
+    text = _action(first)
     if stop is None:
-        text += " and never stopped it"
+        text += ", never stop"
     elif stop is not first:
-        text += f" and one of {_limit(stop)} {VERBS[stop.level]} at step {stop.step + 1:,}"
-    return f"{text}, {_savings(stop, first)}"
+        text += f", {_action(stop, first.detector)}"
+    return f"{text}: {_savings(stop, first)}"
 
 
-def _limit(stop: Stop) -> str:
-    return f"{stop.threshold:g} ({inert(stop.detector)})"
+def _action(stop: Stop, named: str = "") -> str:
+    """`warn at step 15 (same-call-same-result, limit 2)`; a detector just named is not again."""
+    limit = f"limit {number(stop.threshold)}"
+    name = "" if stop.detector == named else f"{rule_name(stop.detector)}, "
+    return f"{_ACTIONS[stop.level]} at step {stop.step + 1:,} ({name}{limit})"
+
+
+def rule_name(detector: str) -> str:
+    """Signals are named like rules."""
+    return inert(detector).replace("_", "-")
+
+
+def number(limit: int | float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:,g}"
 
 
 def _savings(stop: Stop | None, first: Stop) -> str:
@@ -65,5 +83,5 @@ def _savings(stop: Stop | None, first: Stop) -> str:
     else:
         return "savings unknown: the log has no usage"
     if low_text and low_text not in (high_text, f.UNKNOWN):
-        return f"saving {low_text} to {high_text}"
-    return f"saving up to {high_text}" + ("" if stop else " if obeyed")
+        return f"saves {low_text} to {high_text}"
+    return f"saves up to {high_text}" + ("" if stop else " if obeyed")

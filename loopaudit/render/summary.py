@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from loopaudit.findings import Completeness, Report, RunSummary, Totals
+from loopaudit.findings import Completeness, Report, Totals
 from loopaudit.render import figures as f
 from loopaudit.render.screen import Screen, table
 from loopaudit.render.text import cut_middle, inert
@@ -26,16 +27,24 @@ _MARK = {
 }
 
 
-def summary(report: Report, screen: Screen) -> Iterator[str]:
-    yield from _totals(report, screen)
+def summary(report: Report, screen: Screen, headline: str = "") -> Iterator[str]:
+    """`headline` is the answer in one sentence; it stands right below what was looked at."""
+    yield from _totals(report, screen, headline)
+    yield from _readers(report, screen)
     yield from _running(report, screen)
     yield from _sessions(report, screen)
 
 
-def _totals(report: Report, screen: Screen) -> Iterator[str]:
+def windowed(report: Report) -> bool:
+    return report.meta.get("since") is not None or report.meta.get("until") is not None
+
+
+def _totals(report: Report, screen: Screen, headline: str) -> Iterator[str]:
     totals = report.totals
+    if windowed(report):
+        yield from screen.row(_window(report, screen), "bold")
     if not (totals.responses or totals.calls or totals.tokens.total):
-        yield from screen.row("Nothing measured: no model response and no tool call found.", "bold")
+        yield from screen.row(f"Nothing measured: {why_nothing(report, screen)}", "bold")
         if totals.reasons:
             yield from screen.row("; ".join(inert(reason) for reason in totals.reasons), "yellow")
         return
@@ -49,12 +58,14 @@ def _totals(report: Report, screen: Screen) -> Iterator[str]:
         f.count(totals.calls, "call")
         + (f" ({totals.calls_failed:,} failed)" if totals.calls_failed else "")
     )
-    head, period = ", ".join(parts), _period(report.runs, screen)
+    head, period = ", ".join(parts), _period(report, screen)
     if period and len(head) + len(period) + 2 <= screen.width:
         head, period = f"{head}; {period}", ""
     yield from screen.row(head, "bold")
     if period:
         yield from screen.row(period, "bold")
+    if headline:
+        yield from screen.row(headline, "bold", "red" if report.findings else "green")
     tokens = totals.tokens
     if tokens.total is None:
         yield from screen.row("Tokens and cost unknown: the log has no usage")
@@ -76,11 +87,63 @@ def _totals(report: Report, screen: Screen) -> Iterator[str]:
     yield from screen.row(completeness(totals), *completeness_style(totals))
 
 
-def _period(runs: list[RunSummary], screen: Screen) -> str:
-    started = min((run.started for run in runs if run.started is not None), default=None)
-    ended = max((run.ended for run in runs if run.ended is not None), default=None)
+def _window(report: Report, screen: Screen) -> str:
+    since, until = report.meta.get("since"), report.meta.get("until")
+    words = [] if since is None else [f"from {f.moment(since, screen.zone, seconds=False)}"]
+    words += [] if until is None else [f"to {f.moment(until, screen.zone, seconds=False)}"]
+    text = f"In the window {' '.join(words)} {inert(screen.zone_name)}:"
+    undated = sum(run.started is None for run in report.runs)
+    if undated:
+        is_are = "is" if undated == 1 else "are"
+        text += f" {f.count(undated, 'run')} without times {is_are} counted whole;"
+    return text
+
+
+def why_nothing(report: Report, screen: Screen) -> str:
+    """The cause, where neither a response nor a call was found to count."""
+    outside = report.meta.get("outside")  # runs without a step in the window: how many, from, to
+    if outside:
+        number, first, last = outside
+        since, until = report.meta.get("since"), report.meta.get("until")
+        sessions = f.count(number, "session")
+        if since is not None and last is not None and last < since:
+            before = f.moment(since, screen.zone, seconds=False)
+            event = f.moment(last, screen.zone, seconds=False)
+            return f"{sessions}, all before {before} (last event {event})"
+        if until is not None and first is not None and first >= until:
+            after = f.moment(until, screen.zone, seconds=False)
+            event = f.moment(first, screen.zone, seconds=False)
+            return f"{sessions}, all after {after} (first event {event})"
+        return f"{sessions}, none with a step in the window"
+    paths = ", ".join(inert(path) for path in report.meta.get("paths", ())[:_MOST])
+    if not report.inputs and not report.skips and paths:
+        return f"no log file in {paths}"
+    forced = report.meta.get("log_format")
+    if forced and not any(item.records_used for item in report.inputs):
+        return f"no record of {paths or 'the input'} fits {inert(forced)}"
+    return "no model response and no tool call found"
+
+
+def _readers(report: Report, screen: Screen) -> Iterator[str]:
+    """Which reader took the files, and how sure that was where there is one."""
+    if len(report.inputs) == 1:
+        (only,) = report.inputs
+        yield from screen.row(f"Read as {inert(only.format)} ({f.share(only.confidence)})")
+    elif report.inputs:
+        kinds = Counter(item.format for item in report.inputs).most_common()
+        text = ", ".join(f"{inert(name)} {f.count(many, 'file')}" for name, many in kinds)
+        yield from screen.row(f"Read as {text}")
+
+
+def _period(report: Report, screen: Screen) -> str:
+    """First and last moment of what is counted: of a run only what lies in the window."""
+    since, until = report.meta.get("since"), report.meta.get("until")
+    started = min((run.started for run in report.runs if run.started is not None), default=None)
+    ended = max((run.ended for run in report.runs if run.ended is not None), default=None)
     if started is None or ended is None:
         return ""
+    started = started if since is None else max(started, since)
+    ended = ended if until is None else min(ended, until)
     first = f.moment(started, screen.zone, seconds=False)
     same_day = first[:10] == f.moment(ended, screen.zone, seconds=False)[:10]
     last = f.moment(ended, screen.zone, seconds=False, date=not same_day)
@@ -89,7 +152,8 @@ def _period(runs: list[RunSummary], screen: Screen) -> str:
 
 def _cost(totals: Totals, mark: str) -> str:
     if totals.usd is None:
-        cost = f"Cost unknown: no price for {_some(totals.unpriced_models) or 'any model'}"
+        named = _some(totals.unpriced_models)
+        cost = "Cost unknown: " + (f"no price for {named}" if named else "no model is named")
     else:
         if totals.unpriced_tokens and not mark.startswith("at least"):
             mark = "at least "
@@ -140,14 +204,15 @@ def _running(report: Report, screen: Screen) -> Iterator[str]:
 def _open_logs(
     what: str, logs: Sequence[tuple[str, float | None]], report: Report, screen: Screen
 ) -> Iterator[str]:
+    """One line for all of them: the one with the newest event, and how many more."""
+    if not logs:
+        return
+    path, ended = max(logs, key=lambda log: (log[1] is not None, log[1] or 0, log[0]))
     now = report.meta.get("now")
-    for path, ended in logs[:_MOST]:
-        text = f"{what}  {cut_middle(inert(path), max(screen.width - 44, 16))}"
-        if now is not None and ended is not None:
-            text += f", last event {f.duration(now - ended)} ago"
-        yield from screen.row(text, "bold", "yellow")
-    if len(logs) > _MOST:
-        yield from screen.row(f"{what}  {len(logs) - _MOST:,} more", "bold", "yellow")
+    text = "" if now is None or ended is None else f", last event {f.duration(now - ended)} ago"
+    text += f"; {len(logs) - 1:,} more" if len(logs) > 1 else ""
+    room = max(screen.width - len(what) - 2 - len(text), 16)
+    yield from screen.row(f"{what}  {cut_middle(inert(path), room)}{text}", "bold", "yellow")
 
 
 def _sessions(report: Report, screen: Screen) -> Iterator[str]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TextIO
 
-from loopaudit.findings import GuardResult, Report
+from loopaudit.findings import Completeness, GuardResult, Report
 from loopaudit.render import figures as f
 from loopaudit.render.loop import loop, wasted
 from loopaudit.render.screen import Screen, put, table
-from loopaudit.render.summary import summary
+from loopaudit.render.summary import summary, windowed
 from loopaudit.render.text import inert
 
 _MOST = 5  # inputs listed that could not be read, where nothing could
@@ -25,7 +25,7 @@ def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
 
 
 def lines(report: Report, screen: Screen) -> Iterator[str]:
-    yield from summary(report, screen)
+    yield from summary(report, screen, _headline(report) if report.totals.runs else "")
     if report.totals.runs:
         yield ""
         yield from _findings(report, screen)
@@ -37,17 +37,11 @@ def lines(report: Report, screen: Screen) -> Iterator[str]:
 
 def _findings(report: Report, screen: Screen) -> Iterator[str]:
     findings = report.findings
-    if not findings:
-        judged = f.count(report.totals.runs, "run")
-        yield from screen.row(f"No loops found in {judged}.", "bold", "green")
-        yield ""
-        return
-    yield from screen.row(_headline(report), "bold", "red")
-    yield ""
     shown = findings if screen.top <= 0 else findings[: screen.top]
     runs = {run.id: run for run in report.runs}
+    of = "the part in the window" if windowed(report) else "the run"
     for number, finding in enumerate(shown, 1):
-        yield from loop(number, finding, runs.get(finding.run), report.guards, screen)
+        yield from loop(number, finding, runs.get(finding.run), report.guards, screen, of)
         yield ""
     rest = findings[len(shown) :]
     if rest:
@@ -60,12 +54,15 @@ def _findings(report: Report, screen: Screen) -> Iterator[str]:
 
 
 def _headline(report: Report) -> str:
+    if not report.findings:
+        return f"No loops found in {f.count(report.totals.runs, 'run')}."
     waste = report.totals.waste
     head = f.count(len(report.findings), "loop")
     if waste.tokens is None:
         steps = len({(step.run, step.step) for step in waste.steps})
         return f"{head}, {f.count(steps, 'redundant step')}; waste unknown: the log has no usage"
-    return f"{head} wasted {wasted(waste, 'of all tokens')}"
+    bounded = report.totals.completeness is not Completeness.COMPLETE
+    return f"{head} wasted {wasted(waste, 'all', bounded=bounded)}"
 
 
 def _guards(report: Report, screen: Screen) -> Iterator[str]:
@@ -74,7 +71,7 @@ def _guards(report: Report, screen: Screen) -> Iterator[str]:
         return
     with_loop = {finding.run for finding in report.findings}
     spin = report.spin
-    head = ("", "stops", "no loop", "mean loop", "saved", "cannot say")
+    head = ("", "stops", "no loop", "mean loop", "saves", "cannot say")
     recorded = ("as recorded", "", "", _steps(spin.mean_steps_recorded), "", "")
     rows = [head, *([recorded] if spin.mean_steps_recorded is not None else [])]
     for guard in report.guards:
@@ -88,19 +85,20 @@ def _guards(report: Report, screen: Screen) -> Iterator[str]:
                 f"{guard.runs_stopped:,}",
                 f"{healthy:,}" if healthy else "",
                 _steps(spin.mean_steps_guarded.get(guard.preset)),
-                f.share(saved) if saved is not None else "",
+                f"up to {f.share(saved)}" if saved else "" if saved is None else "nothing",
                 f.count(unsure, "run") if unsure else "",
             )
         )
     used = [n for n in range(len(head)) if n < 2 or any(row[n] for row in rows[1:])]
     rows = [tuple(row[n] for n in used) for row in rows]  # type: ignore[misc]
-    yield screen.style(f"Guards on {f.count(report.totals.runs, 'run')}, had they been on", "bold")
+    since = " from the start of each run" if windowed(report) else ""
+    head_line = f"Guards on {f.count(report.totals.runs, 'run')}, had they been on{since}"
+    yield screen.style(head_line, "bold")
     yield from table(rows, right=range(1, len(used)))
-    for guard in report.guards:
+    for guard in report.guards if screen.why else ():
         for name in guard.unreachable:
             yield from screen.row(f"{inert(guard.preset)}: {inert(name)}", "yellow", indent=2)
-        if screen.why:
-            yield from _undecided(guard, screen)
+        yield from _undecided(guard, screen)
 
 
 def _steps(mean: float | None) -> str:

@@ -147,7 +147,9 @@ def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report,
     meter([(item.found, item.priced) for item in audited], plan.guards)
     _rank(audited, report)
     _judge_guards(audited, plan, report)
-    report.meta = {
+    report.meta |= {
+        "paths": options.paths,
+        "log_format": options.log_format,
         "now": now,
         "other_files": found.other_files,
         "repaired": repaired,
@@ -245,6 +247,7 @@ def _price_all(
     ledger = Ledger()
     totals = report.totals
     audited: list[AuditedRun] = []
+    outside: list[RunResult] = []
     money = 0
     priced_any = False
     for found in runs:
@@ -252,6 +255,7 @@ def _price_all(
             estimate_outputs(found)
         priced = price(found, book, window)
         if windowed and not priced.own:
+            outside.append(found)
             continue
         note_gaps(found, priced, ledger)
         summary = _summary(found, priced)
@@ -276,7 +280,15 @@ def _price_all(
     totals.price_date = book.price_date if priced_any else None
     conclude(totals, ledger, _losses(report))
     totals.reasons += inherited_unseen(runs)
+    report.meta["outside"] = _extent(outside)
     return audited
+
+
+def _extent(runs: list[RunResult]) -> tuple[int, float | None, float | None] | None:
+    """How many runs, their first and last moment."""
+    started = min((r.run.started for r in runs if r.run.started is not None), default=None)
+    ended = max((r.run.ended for r in runs if r.run.ended is not None), default=None)
+    return (len(runs), started, ended) if runs else None
 
 
 def lost_records(report: Report) -> list[Skip]:

@@ -13,6 +13,7 @@ from loopaudit.ingest.counting import BY_LENGTH, BY_TOKENIZER
 from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
 from loopaudit.model import BUCKETS, UsageMark
 from loopaudit.money import PriceBook, is_model, usd
+from loopaudit.money.rates import mode_of
 from loopaudit.replay.results import MARKS, UNKNOWN, RunResult, StepColumns
 
 _ABSENT = MARKS.index(UsageMark.ABSENT)
@@ -35,6 +36,7 @@ class Priced:
     own: Sequence[int]  # steps that count here: not inherited, within the time window
     counts: Container[int]  # the same, for asking
     caveats: list[tuple[int, str]]  # (step, what its price rests on that the log does not tell)
+    modes: dict[int, str]  # step -> the mode (fast, batch …) that its model has no price for
 
 
 class Gap(StrEnum):
@@ -100,6 +102,7 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
         own = [i for i in own if i not in found.inherited and _inside(table.at[i], since, until)]
         counts = frozenset(own)
     caveats: list[tuple[int, str]] = []
+    modes: dict[int, str] = {}
     models, services = table.models, table.services
     rows = zip(table.at, table.marks, table.model, table.service, strict=True)
     for i, (at, mark, of_model, of_service) in enumerate(rows):
@@ -110,11 +113,15 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
         usage = table.usage(i)
         if rates is not None and usage is not None:
             amount = rates.cost(usage)
-            if amount is not None:
+            if amount is None:
+                mode = mode_of(usage.note or "")
+                if mode is not None and mode not in rates.modes and mode != rates.mode:
+                    modes[i] = mode
+            else:
                 cost[i] = amount
                 if usage.cache_write_unsplit or usage.web_searches:
                     caveats += [(i, what) for what in rates.caveats(usage)]
-    return Priced(cost, own, counts, caveats)
+    return Priced(cost, own, counts, caveats, modes)
 
 
 def _inside(at: float, since: float | None, until: float | None) -> bool:
@@ -220,6 +227,8 @@ def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
             if model is None:
                 ledger.no_model += tokens
             else:
+                if i in priced.modes:
+                    model = f"{model} ({priced.modes[i]})"
                 ledger.unpriced[model] = ledger.unpriced.get(model, 0) + tokens
 
 

@@ -25,7 +25,8 @@ def test_the_first_screen_names_the_loop_its_place_and_its_waste(log: Path) -> N
     assert "not a bill" in text
     # steps: 1 edit, 2 the first test run (useful), 3 the first redundant one, on line 6
     assert re.search(r"began step 3 2026-05-01 13:32:11Z loop.jsonl:6 ", text)
-    assert "wasted 6,000 tokens" in text
+    # 5 redundant responses of 1,000 input at $1.25 and 200 output at $10 a million: $0.01625
+    assert "1 loop wasted $0.02: 6,000 tokens, 62 % of all" in text
 
 
 def test_json_has_the_frozen_shape_and_the_same_facts(log: Path) -> None:
@@ -124,14 +125,35 @@ def test_times_bound_what_is_counted(log: Path) -> None:
     assert run("report", log, "--since", "2026-05-02", "-f", "json").code == 3
 
 
+def test_the_window_is_named_and_what_is_outside_of_it_explained(log: Path) -> None:
+    text = run("report", log, "--since", "2026-05-01T13:35:00Z").out
+    assert text.startswith("In the window from 2026-05-01 13:35 UTC:\n1 session, 3 responses")
+    assert "2026-05-01 13:35 to 13:37 UTC" in text
+    assert "of the part in the window" in " ".join(text.split())
+    late = run("report", log, "--since", "2026-05-02")
+    assert late.code == 3
+    assert late.err == ""
+    assert "1 session, all before 2026-05-02 00:00 (last event 2026-05-01 13:37)" in " ".join(
+        late.out.split()
+    )
+
+
+def test_a_format_that_fits_nothing_is_named(log: Path) -> None:
+    ended = run("report", log.name, "--log-format", "codex", cwd=log.parent)
+    assert "Nothing measured: no record of loop.jsonl fits codex" in ended.out
+
+
 # -- nothing, little, or broken input -------------------------------------------------------------
 
 
 def test_an_empty_folder_measures_nothing(tmp_path: Path) -> None:
-    ended = run("report", tmp_path)
+    (tmp_path / "e").mkdir()
+    ended = run("report", "e", cwd=tmp_path)
     assert ended.code == 3
-    assert "Nothing measured" in ended.out
-    assert ended.err.startswith("loopaudit: nothing measured")
+    assert ended.out.splitlines()[0] == "Nothing measured: no log file in " + "e"
+    assert ended.err == ""  # said once
+    by_json = run("report", "e", "-f", "json", cwd=tmp_path)
+    assert by_json.err == "loopaudit: nothing measured: no log file in e\n"
     quiet = run("report", tmp_path, "-q", "-f", "json")
     assert (quiet.code, quiet.err) == (3, "")
     jsonschema.validate(quiet.json, report_schema())
@@ -220,6 +242,12 @@ def test_follow_is_for_the_screen(log: Path, options: list[str]) -> None:
     ended = run("report", log, "--follow", *options, cwd=log.parent)
     assert ended.code == 2
     assert "--follow" in ended.err
+
+
+def test_a_variable_sets_how_many_loops_are_shown(log: Path) -> None:
+    other = event_lines(log.parent / "other.jsonl", looping(start=1_777_742_151))
+    assert run("report", log, other).out.count("LOOP ") == 2
+    assert run("report", log, other, env={"LOOPAUDIT_REPORT_TOP": "1"}).out.count("LOOP ") == 1
 
 
 # -- settings -------------------------------------------------------------------------------------

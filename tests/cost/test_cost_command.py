@@ -88,10 +88,10 @@ def test_the_table(folder: Path) -> None:
     assert "list prices of" in shown
     assert "not a bill" in shown
     assert shown.splitlines()[2:6] == [
-        "          cost  resp.   fresh    read  output  unpriced",
-        "one      $4.10      3  2.00 M  1.00 M   200 k",
-        "two    ≥<$0.01      2   6,000               0     5,000",
-        "total   ≥$4.10      5  2.01 M  1.00 M   200 k     5,000",
+        "           cost  resp.   fresh    read  output  unpriced",
+        "one       $4.10      3  2.00 M  1.00 M   200 k",
+        "two    ≥$0.0010      2   6,000               0     5,000",
+        "total    ≥$4.10      5  2.01 M  1.00 M   200 k     5,000",
     ]
     assert "Lower bound: 5,000 tokens of 1 model not priced" in shown
 
@@ -99,7 +99,7 @@ def test_the_table(folder: Path) -> None:
 def test_rows_beyond_the_top_are_one_row(folder: Path) -> None:
     shown = text(folder, "one.jsonl", "two.jsonl", "--top", "1").splitlines()
     assert [line.split()[0] for line in shown[3:6]] == ["one", "1", "total"]
-    assert shown[4].startswith("1 more  ≥<$0.01")
+    assert shown[4].startswith("1 more  ≥$0.0010")
     assert shown[6] == "(--top 0 shows all)"
 
 
@@ -111,7 +111,8 @@ def test_the_zone_of_days_is_printed(folder: Path) -> None:
         ["2026-03-30", "$0.00"],
     ]
     assert "in time zone UTC" in text(folder, "one.jsonl", "--by", "day", TZ="UTC")
-    machine = text(folder, "one.jsonl", "--by", "day", TZ="America/New_York")
+    assert "in time zone UTC" in text(folder, "one.jsonl", "--by", "day", TZ="America/New_York")
+    machine = text(folder, "one.jsonl", "--by", "day", "--tz", "local", TZ="America/New_York")
     assert "in time zone America/New_York" in machine
     assert [line.split()[:2] for line in machine.splitlines() if line.startswith("2026")] == [
         ["2026-03-29", "$3.10"],
