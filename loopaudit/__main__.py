@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import NoReturn
 
 from loopaudit import __version__
@@ -110,10 +111,25 @@ def _prepare_streams() -> None:
 
 def _prepare_signals() -> None:
     """An end from outside goes the way of every other: workers and half-written files go too."""
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, lambda number, frame: sys.exit(128 + number))
+        default = (signal.SIG_DFL, signal.default_int_handler)
+        if number is not None and signal.getsignal(number) in default:
+            signal.signal(number, _ended)
+
+
+def _ended(number: int, frame: FrameType | None) -> None:
+    interrupted = number == signal.SIGINT
+    while frame is not None:
+        # some packages crash on an exception while they are imported; there is nothing to clear yet
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            if interrupted:
+                os.write(2, b"loopaudit: interrupted\n")
+            os._exit(128 + number)
+        frame = frame.f_back
+    if interrupted:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
 
 
 def _silence(stream: object) -> None:

@@ -9,10 +9,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from traceback import extract_tb
+from typing import Any
 
-from loopaudit.errors import ExtensionError
+from loopaudit.errors import LoopauditError
+from loopaudit.findings import Failure
 from loopaudit.ingest.sources import Source
 from loopaudit.model import Skip
 from loopaudit.replay.results import JobResult
@@ -22,6 +26,7 @@ from loopaudit.replay.worker import Plan, run_job
 SERIAL_BYTES = 24 << 20
 #: files are handed out in lots of about this size
 LOT_BYTES = 16 << 20
+_KILLED = "the process that read it was killed, most likely for want of memory"
 
 Progress = Callable[[int], None]  # bytes read since the last call
 
@@ -35,43 +40,17 @@ def run_jobs(
     """The result of each job, in the order of `jobs`, however many processes work."""
     sizes = [sum(s.size for s in job) for job in jobs]
     workers = min(processes or os.cpu_count() or 1, len(jobs))
+    tell = progress or (lambda size: None)
+    done: dict[int, JobResult] = {}
     if workers > 1 and (processes is not None or sum(sizes) >= SERIAL_BYTES):
         lots = _lots(sizes)
-        pool = _pool(min(workers, len(lots)), plan)
-        if pool is not None:
-            return _parallel(pool, lots, jobs, sizes, progress)
-    results = []
-    for job, size in zip(jobs, sizes, strict=True):
-        results.append(_quietly(job, plan))
-        if progress is not None:
-            progress(size)
-    return results
-
-
-def _pool(workers: int, plan: Plan) -> ProcessPoolExecutor | None:
-    """Workers that have started; None where this machine gives no more processes or semaphores."""
-    # fork starts at once and shares what is imported; elsewhere it is not safe or not there
-    method = "fork" if sys.platform == "linux" else "spawn"
-    pool = None
-    try:
-        pool = ProcessPoolExecutor(
-            workers,
-            mp_context=multiprocessing.get_context(method),
-            initializer=_start,
-            initargs=(plan,),
-        )
-        pool.submit(os.getpid)
-    except (OSError, ImportError, NotImplementedError):
-        if pool is not None:
-            _terminate(pool)
-            pool.shutdown(wait=False, cancel_futures=True)
-        return None
-    return pool
-
-
-def _terminate(pool: ProcessPoolExecutor) -> None:
-    for process in list((pool._processes or {}).values()):
-        process.terminate()
+        if len(lots) > 1 or processes is not None:
+            done = _parallel(workers, lots, jobs, plan, lambda i: tell(sizes[i]))
+    for i, job in enumerate(jobs):
+        if i not in done:
+            done[i] = _quietly(job, plan)
+            tell(sizes[i])
+    return [done[i] for i in range(len(jobs))]
 
 
 def _lots(sizes: list[int]) -> list[list[int]]:
@@ -89,57 +68,131 @@ def _lots(sizes: list[int]) -> list[list[int]]:
 
 
 def _parallel(
-    pool: ProcessPoolExecutor,
+    workers: int,
     lots: list[list[int]],
     jobs: Sequence[list[Source]],
-    sizes: list[int],
-    progress: Progress | None,
-) -> list[JobResult]:
+    plan: Plan,
+    progress: Progress,
+) -> dict[int, JobResult]:
+    """Results by number of job, without those for which no process could be started.
+
+    A lot whose worker is killed is given out again job by job; a job that kills its own is lost.
+    """
     done: dict[int, JobResult] = {}
+    left = lots[::-1]
+    busy: dict[Any, tuple[BaseProcess, list[int]]] = {}  # by connection
     try:
-        pending: dict[Future[list[JobResult]], list[int]] = {
-            pool.submit(_lot, [jobs[i] for i in lot]): lot for lot in lots
-        }
-        for future in as_completed(pending):
-            lot = pending[future]
-            for i, result in zip(lot, future.result(), strict=True):
-                done[i] = result
-            if progress is not None:
-                progress(sum(sizes[i] for i in lot))
-    except BrokenProcessPool as error:
-        raise ExtensionError(
-            "a worker process was killed, most likely for want of memory",
-            "try --processes 1, or fewer files at once",
-        ) from error
-    except BaseException:
-        _terminate(pool)
-        raise
+        while left or busy:
+            while left and len(busy) < workers:
+                started = _started(plan)
+                if started is None:
+                    break
+                process, link = started
+                busy[link] = process, _give(link, left.pop(), jobs)
+            if not busy:
+                break  # this machine gives no process at all
+            ready: Any
+            for ready in wait(list(busy)):
+                process, lot = busy[ready]
+                answer = _answer(ready)
+                if isinstance(answer, Exception):
+                    raise answer
+                if answer is None and len(lot) > 1:
+                    left += [[i] for i in reversed(lot)]
+                else:
+                    done.update(zip(lot, answer or [_lost(jobs[i]) for i in lot], strict=True))
+                    for i in lot:
+                        progress(i)
+                if answer is not None and left:
+                    busy[ready] = process, _give(ready, left.pop(), jobs)
+                else:
+                    del busy[ready]
+                    _end(process, ready)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    return [done[i] for i in range(len(jobs))]
+        for process, _ in busy.values():
+            process.terminate()
+        for link, (process, _) in busy.items():
+            _end(process, link)
+    return done
 
 
-_plans: list[Plan] = []  # the plan of this worker, handed over once
+def _started(plan: Plan) -> tuple[BaseProcess, Connection] | None:
+    """A worker that waits for lots; None where this machine gives no more."""
+    # fork starts at once and shares what is imported; elsewhere it is not safe or not there
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    sys.stdout.flush()  # or a fork would write it too
+    try:
+        ours, theirs = context.Pipe()
+    except OSError:
+        return None
+    try:
+        process: BaseProcess = context.Process(target=_work, args=(theirs, plan), daemon=True)
+        process.start()
+    except OSError:
+        ours.close()
+        return None
+    finally:
+        theirs.close()
+    return process, ours
 
 
-def _start(plan: Plan) -> None:
+def _give(link: Connection, lot: list[int], jobs: Sequence[list[Source]]) -> list[int]:
+    with suppress(OSError):  # killed already: its answer will be none
+        link.send([jobs[i] for i in lot])
+    return lot
+
+
+def _answer(link: Connection) -> list[JobResult] | Exception | None:
+    """What a worker sends; None where it was killed."""
+    try:
+        answer: list[JobResult] | Exception = link.recv()
+    except (EOFError, OSError):
+        return None
+    return answer
+
+
+def _end(process: BaseProcess, link: Connection) -> None:
+    with suppress(OSError):
+        link.send(None)
+    process.join(5)
+    link.close()
+
+
+def _lost(job: list[Source]) -> JobResult:
+    return JobResult(
+        skips=[Skip(source.path, None, _KILLED) for source in job],
+        failures=[Failure("worker process", None, source.path, _KILLED) for source in job],
+    )
+
+
+# -- in the worker --------------------------------------------------------------------------------
+
+
+def _work(link: Connection, plan: Plan) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        signal.signal(number, signal.SIG_DFL)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
     threading.Thread(target=_follow_parent, daemon=True).start()
-    _plans.append(plan)
+    while (lot := link.recv()) is not None:
+        answer: list[JobResult] | Exception
+        try:
+            answer = [_quietly(job, plan) for job in lot]
+        except LoopauditError as error:
+            answer = error
+        except Exception as error:  # its traceback cannot be sent
+            place = extract_tb(error.__traceback__)[-1]
+            where = f"{os.path.basename(place.filename)}:{place.lineno}"
+            answer = RuntimeError(f"{type(error).__name__} in {where}: {error}")
+        link.send(answer)
 
 
 def _follow_parent() -> None:
-    """Ends a worker whose parent was killed: it would wait for work for ever."""
+    """Ends a worker whose parent was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _lot(jobs: list[list[Source]]) -> list[JobResult]:
-    return [_quietly(job, _plans[-1]) for job in jobs]
 
 
 def _quietly(job: list[Source], plan: Plan) -> JobResult:
