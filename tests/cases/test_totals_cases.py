@@ -468,10 +468,11 @@ def test_s3_days_of_a_zone_with_a_clock_change(tmp_path: Path) -> None:
 
 def test_s11_nothing_measured_has_its_own_exit_code(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for form in ("text", "json"):
-        ended = command("report", tmp_path / "empty", "--format", form)
-        assert ended.code == 3
-        assert "nothing measured" in ended.err
+    screen = command("report", tmp_path / "empty")
+    machine = command("report", tmp_path / "empty", "--format", "json")
+    assert (screen.code, machine.code) == (3, 3)
+    assert "Nothing measured" in screen.out
+    assert "nothing measured" in machine.err
     totals = report(tmp_path / "empty")["totals"]
     assert (totals["tokens"]["total"], totals["usd"]) == (None, None)
 
