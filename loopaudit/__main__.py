@@ -7,11 +7,15 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
 from loopaudit import __version__
 from loopaudit.errors import ExitCode, LoopauditError
+
+
+LONGEST = 2_000  # characters of a message: it may quote what was given
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -91,9 +95,9 @@ def _say(message: str, hint: str = "", code: ExitCode = ExitCode.USAGE) -> ExitC
     from loopaudit.render.text import inert
 
     try:
-        print(f"loopaudit: {inert(message)}", file=sys.stderr)
+        print(f"loopaudit: {inert(message)[:LONGEST]}", file=sys.stderr)
         if hint:
-            print(f"hint: {inert(hint)}", file=sys.stderr)
+            print(f"hint: {inert(hint)[:LONGEST]}", file=sys.stderr)
     except OSError:
         _silence(sys.stderr)
     return code
@@ -123,8 +127,8 @@ def _ended(number: int, frame: FrameType | None) -> None:
     while frame is not None:
         # some packages crash on an exception while they are imported; there is nothing to clear yet
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            if interrupted:
-                os.write(2, b"loopaudit: interrupted\n")
+            with suppress(OSError):
+                os.write(2, b"loopaudit: interrupted\n" if interrupted else b"")
             os._exit(128 + number)
         frame = frame.f_back
     if interrupted:

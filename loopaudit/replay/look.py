@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from loopaudit.errors import InputError, UsageError
 from loopaudit.findings import Report
-from loopaudit.ingest.sources import Source
+from loopaudit.ingest.sources import Source, is_log_name
 from loopaudit.model import Run
 from loopaudit.replay.audit import AuditOptions, Everything, conclude_all, read_all
 from loopaudit.replay.worker import ingest
@@ -16,8 +18,11 @@ def find_run(options: AuditOptions, run_id: str) -> tuple[Run, Report]:
     report, audited = conclude_all(everything, options)
     by_name = {item.found.run.id: item.found.run for item in audited}
     names = sorted(by_name)
+    if is_log_name(run_id) and not os.path.exists(run_id) and run_id not in by_name:
+        raise InputError(f"{run_id}: no such file or directory", "loopaudit show RUN PATH")
     if not names:
-        why = next((f"{s.path}: {s.reason}" for s in report.skips), "no run in these logs")
+        why = next((f"{s.path}: {s.reason}" for s in report.skips), None)
+        why = why or f"no run in {', '.join(options.paths)}"
         raise InputError(why, "name a log, or a folder that holds logs")
     matches = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id)]
     if not matches:
