@@ -14,7 +14,6 @@ from typing import NoReturn
 from loopaudit import __version__
 from loopaudit.errors import ExitCode, LoopauditError
 
-
 LONGEST = 2_000  # characters of a message: it may quote what was given
 
 
