@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -23,6 +24,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("loopaudit.cli.explain", "What a rule, guard, format or price is and means."),
     "schema": ("loopaudit.cli.schema", "JSON Schema of the report or of our own log format."),
 }
+
+
+#: options of the program itself; every other one belongs to a command
+_OWN = ("--version", "-V", "--help", "-h")
 
 
 class LazyGroup(TyperGroup):
@@ -47,8 +52,12 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """`loopaudit FOLDER` is `loopaudit report FOLDER`."""
         first = args[0]
-        if first not in COMMANDS and (first == "-" or os.path.lexists(first)):
-            return "report", self.get_command(ctx, "report"), args
+        if first not in COMMANDS:
+            if first == "-" or os.path.lexists(first):
+                return "report", self.get_command(ctx, "report"), args
+            close = get_close_matches(first, COMMANDS, 1)
+            hint = f"did you mean loopaudit {close[0]}?" if close else "loopaudit --help"
+            raise UsageError(f"no command and no file is called {first!r}", hint)
         return super().resolve_command(ctx, args)
 
 
@@ -90,8 +99,11 @@ def run(arguments: Sequence[str]) -> int:
         with group.make_context("loopaudit", [], resilient_parsing=True) as ctx:
             print(group.get_help(ctx), file=sys.stderr)
         raise UsageError("no command given", "loopaudit report PATH")
+    arguments = list(arguments)
+    if arguments[0].startswith("-") and arguments[0] not in _OWN and arguments[0] != "-":
+        arguments.insert(0, "report")  # options before PATH in the short form
     try:
-        with group.make_context("loopaudit", list(arguments)) as ctx:
+        with group.make_context("loopaudit", arguments) as ctx:
             code = group.invoke(ctx)
     except typer.Exit as leaving:
         return leaving.exit_code

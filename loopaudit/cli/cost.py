@@ -153,6 +153,7 @@ def cost(
         log_format=log_format,
         processes=processes,
         estimate=estimate,
+        quiet=quiet,
     )
     if not paths and not quiet:
         print(f"loopaudit: reading {', '.join(options.paths)}", file=sys.stderr)

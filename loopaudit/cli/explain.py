@@ -27,7 +27,9 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A rule, guard preset or format.", show_default=False
+            metavar="[NAME]",
+            help="A rule, guard preset, format, or kind of what is not counted.",
+            show_default=False,
         ),
     ] = None,
     model: Annotated[
@@ -80,6 +82,7 @@ def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
     from loopaudit import plugins
     from loopaudit.cli.catalog import rules
     from loopaudit.guards import presets
+    from loopaudit.render.not_loops import KINDS, kind_page
     from loopaudit.render.pages import format_page, preset_page, rule_page
 
     known = rules()
@@ -95,9 +98,11 @@ def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
             pages.append(preset_page(preset, presets.unreachable(preset), screen))
     if name in formats:
         pages.append(format_page(plugins.load(formats[name], f"format {name}"), screen))
+    if name in KINDS:
+        pages.append(kind_page(name, screen))
     if not pages:
         sets = [preset_name.partition(":")[0] for preset_name in names]
-        hint = _closest(name, dict.fromkeys([*known, *sets, *names, *formats]))
+        hint = _closest(name, dict.fromkeys([*known, *sets, *names, *formats, *KINDS]))
         raise UsageError(f"nothing is called {name!r}", hint)
     for number, page in enumerate(pages):
         if number:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
@@ -120,15 +121,28 @@ def audit_options(
     processes: int | None = None,
     excerpts: bool = False,
     estimate: bool = False,
+    quiet: bool = False,
 ) -> AuditOptions:
-    """What the engine is asked for. Raises `UsageError` where something is named wrong."""
+    """What the engine is asked for. Raises `UsageError` where something is named wrong.
+
+    What is odd but can be used is said on stderr, unless `quiet`.
+    """
+    from loopaudit.guards.presets import variables
     from loopaudit.plugins import format_names
     from loopaudit.replay.audit import AuditOptions
+    from loopaudit.settings import unknown_variables
 
     if log_format is not None and log_format not in format_names():
         raise UsageError(
             f"unknown log format {log_format!r}", f"one of {', '.join(sorted(format_names()))}"
         )
+    if not quiet:
+        read = variables(settings.table("guards"))
+        strange = [name for name in unknown_variables() if name not in read]
+        if strange:
+            print(f"loopaudit: nothing reads {', '.join(strange)}", file=sys.stderr)
+        if task_type is not None:
+            _check_task_type(task_type, settings)
     return AuditOptions(
         inputs(paths),
         log_format=log_format,
@@ -141,6 +155,24 @@ def audit_options(
         excerpts=excerpts,
         estimate=estimate,
     )
+
+
+def _check_task_type(name: str, settings: Settings) -> None:
+    """A type that nothing knows is judged by the limits for all types: said, not refused."""
+    from loopaudit import task_types
+    from loopaudit.guards import presets
+
+    user = settings.table("guards")
+    known = {*task_types.BUILT_IN}
+    known |= {rule.type for rule in task_types.read(settings.table("task_types"))}
+    for preset in presets.names(user):
+        known |= {*presets.load(preset, user).task_types}
+    if name not in known:
+        print(
+            f"loopaudit: no guard and no rule knows task type {name!r};"
+            f" known: {', '.join(sorted(known))}",
+            file=sys.stderr,
+        )
 
 
 def usual_places() -> list[str]:

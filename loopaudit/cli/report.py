@@ -51,7 +51,10 @@ def report(
     guard: Annotated[
         list[str] | None,
         typer.Option(
-            "--guard", "-g", metavar="PRESET", help="Guard to replay, e.g. fuses:demo. Repeatable."
+            "--guard",
+            "-g",
+            metavar="PRESET",
+            help="Guard to replay, e.g. fuses:demo; fuses is :production. Repeatable.",
         ),
     ] = None,
     since: Annotated[
@@ -124,6 +127,7 @@ def report(
         processes=processes,
         excerpts=excerpts,
         estimate=estimate,
+        quiet=quiet,
     )
     if not paths and not quiet:
         print(f"loopaudit: reading {', '.join(options.paths)}", file=sys.stderr)

@@ -38,7 +38,10 @@ def show(
     guard: Annotated[
         list[str] | None,
         typer.Option(
-            "--guard", "-g", metavar="PRESET", help="Guard to replay, e.g. fuses:demo. Repeatable."
+            "--guard",
+            "-g",
+            metavar="PRESET",
+            help="Guard to replay, e.g. fuses:demo; fuses is :production. Repeatable.",
         ),
     ] = None,
     tz: Annotated[

@@ -62,3 +62,4 @@ class Format:
     reader: Callable[[str], Reader]  # path -> reader
     describes: str = ""  # one paragraph for `explain`: where such logs lie, what they lack
     lacks: frozenset[str] = field(default_factory=frozenset)  # what no log of this kind holds
+    example: tuple[str, ...] = ()  # lines of a small log, where people write such logs by hand

@@ -215,7 +215,15 @@ FORMAT = Format(
     reader=NativeReader,
     describes=(
         "loopaudit's own event lines (JSONL): runs, responses with their calls, results, failed "
-        "API attempts and boundaries, tokens in disjoint buckets. Written by hand, by your own "
-        "agent, or by the export; the JSON Schema is printed by `loopaudit schema`."
+        "API attempts and boundaries, tokens in disjoint buckets. Written by hand or by your own "
+        "agent; `loopaudit schema log` prints the JSON Schema of a line."
+    ),
+    example=(
+        '{"loopaudit": 1}',
+        '{"type": "boundary", "kind": "user", "text": "what is the weather?"}',
+        '{"type": "response", "id": "m1", "at": "2026-05-01T13:30:11Z", "model": "gpt-5",'
+        ' "usage": {"fresh_input": 90, "output": 20},'
+        ' "calls": [{"id": "t1", "tool": "weather", "args": {"city": "Rome"}}]}',
+        '{"type": "result", "call": "t1", "result": "unknown city", "error": true}',
     ),
 )

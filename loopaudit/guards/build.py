@@ -13,6 +13,7 @@ from loopaudit.guards.layers import deep
 from loopaudit.guards.preset import Number, Overrides, Preset, PresetRule, Thresholds
 from loopaudit.model import ErrorClass
 from loopaudit.retry import RetryPolicy
+from loopaudit.settings.values import closest
 
 _MEASURED = ("seconds", "usd")
 # strongest first: the first that holds is what happens
@@ -31,6 +32,12 @@ def build(
             raise where.error(f"two rules for {signal}", "one rule holds all its thresholds")
         table = {**table, **_from_env(table.get("env", {}), env)}
         tables[signal] = table
+        if table.get("detector") is None:
+            known = [rule["signal"] for rule in flat["rule"] if rule.get("detector") is not None]
+            hint = 'name what counts: detector = "module:attribute"'
+            raise where.of(signal).error(
+                f"signal {signal!r} has no detector", closest(signal, known, hint)
+            )
         rules[signal] = _rule(table, flat["detector"], where.of(signal))
     limits = _limits(flat["limits"], where, env)
     if flat.get("policy") == "watchdog" and "base_steps" not in limits:
@@ -56,9 +63,7 @@ def build(
 
 
 def _rule(table: Mapping[str, Any], detectors: Mapping[str, Any], where: Where) -> PresetRule:
-    detector, options = table.get("detector"), dict(table.get("options", {}))
-    if detector is None:
-        raise where.error("has no detector", 'name what counts: detector = "module:attribute"')
+    detector, options = table["detector"], dict(table.get("options", {}))
     if ":" not in detector:
         shared = detectors.get(detector, {})
         if "class" not in shared:

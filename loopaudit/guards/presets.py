@@ -32,7 +32,7 @@ from loopaudit.guards.layers import flatten, merge
 from loopaudit.guards.preset import DEFAULT_VARIANT, Preset
 from loopaudit.guards.reach import unreachable
 
-__all__ = ["Preset", "load", "names", "unreachable"]
+__all__ = ["Preset", "load", "names", "unreachable", "variables"]
 
 Place = Callable[..., tuple[str, int | None] | None]
 
@@ -45,6 +45,22 @@ def names(user: Mapping[str, Any] | None = None) -> list[str]:
     for name in sorted({*_built_in(), *(user or {})}):
         variants = _variants(name, user or {})
         found += [name] if variants == [DEFAULT_VARIANT] else [f"{name}:{v}" for v in variants]
+    return found
+
+
+def variables(user: Mapping[str, Any] | None = None) -> set[str]:
+    """Environment variables that some set takes a number from."""
+    found: set[str] = set()
+    waiting: list[Any] = [*map(_read, _built_in()), *(user or {}).values()]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Mapping):
+            env = item.get("env")
+            names_of = env.values() if isinstance(env, Mapping) else ()
+            found.update(name for name in names_of if isinstance(name, str))
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
     return found
 
 
@@ -98,8 +114,9 @@ def _flat_set(
         return flat
     base_name, _, base_variant = base.partition(":")
     if base_name not in user and base_name not in _built_in():
+        others = {key: value for key, value in user.items() if key not in (name, *path)}
         raise where.at("extends").error(
-            f"no guard set {base_name!r}", f"there are: {', '.join(names(user))}"
+            f"no guard set {base_name!r}", f"there are: {', '.join(names(others))}"
         )
     if base_name in user:
         check_set(user[base_name], Where((base_name,), place), _built_in_variants(base_name))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from loopaudit.findings import Rule
 from loopaudit.formats.base import Format
 from loopaudit.guards.preset import Preset, PresetRule, Thresholds
+from loopaudit.render.not_loops import KINDS
 from loopaudit.render.screen import Screen, table
 from loopaudit.retry import RetryPolicy
 
@@ -58,6 +59,10 @@ def format_page(found: Format, screen: Screen) -> Iterator[str]:
         yield from screen.row(
             f"Such logs hold no {' and no '.join(sorted(found.lacks))}.", indent=2
         )
+    if found.example:
+        yield "  For example:"
+        for line in found.example:  # each on one line however long, so that it can be copied
+            yield f"    {line}"
 
 
 def overview(
@@ -70,6 +75,7 @@ def overview(
         ("Rules", [(rule.id, rule.title) for rule in rules]),
         ("Guard presets", [(preset.name, preset.description) for preset in presets]),
         ("Log formats", [(found.name, found.title) for found in formats]),
+        ("Looked at and not counted", [(kind, says) for kind, (says, _) in KINDS.items()]),
     ):
         if not entries:
             continue

@@ -17,7 +17,7 @@ from typing import Any
 from loopaudit.errors import ConfigError
 from loopaudit.settings.values import Place, Table, closest
 
-__all__ = ["TABLES", "Layer", "Place", "Settings", "Table", "load"]
+__all__ = ["TABLES", "Layer", "Place", "Settings", "Table", "load", "unknown_variables"]
 
 #: what may stand at the top of a settings file
 TABLES = (
@@ -34,6 +34,7 @@ TABLES = (
 
 FILE = "loopaudit.toml"
 PREFIX = "LOOPAUDIT_"
+_OTHER_USES = ("LOOPAUDIT_CONFIG", "LOOPAUDIT_DEBUG", "LOOPAUDIT_SNAPSHOTS")
 _INSIDE_PYPROJECT = ("tool", "loopaudit")
 
 
@@ -206,6 +207,18 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         else:
             table[keys[-1]] = _value(environment[variable])
     return found
+
+
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Variables with our prefix that nobody reads, sorted: most likely mistyped."""
+    environment = os.environ if environment is None else environment
+    return [
+        name
+        for name in sorted(environment)
+        if name.startswith(PREFIX)
+        and name not in _OTHER_USES
+        and not any(name[len(PREFIX) :].lower().startswith(f"{table}_") for table in TABLES)
+    ]
 
 
 def _value(text: str) -> Any:

@@ -130,3 +130,24 @@ def test_our_own_logs_fulfil_the_schema_of_the_log(log: Path) -> None:
     schema = json.loads(run("schema", "log").out)
     for line in log.read_text().splitlines():
         jsonschema.validate(json.loads(line), schema)
+
+
+def test_explain_has_a_page_for_what_is_not_counted_and_an_example_of_our_format() -> None:
+    assert run("explain", "test-after-edit").out.startswith("test-after-edit: looked at and not")
+    text = run("explain", "loopaudit").out
+    assert "loopaudit schema log" in text
+    lines = [line.strip() for line in text.splitlines() if line.strip().startswith('{"')]
+    shown = run("report", "-", stdin="\n".join(lines).encode()).out
+    assert shown.startswith("1 session, 1 response, 1 call (1 failed)")
+
+
+def test_options_may_come_before_the_path_in_the_short_form(log: Path) -> None:
+    short = run("--guard", "fuses:demo", log.name, cwd=log.parent)
+    assert short.code == 0
+    assert short.out == run("report", log.name, "--guard", "fuses:demo", cwd=log.parent).out
+
+
+def test_a_mistyped_command_or_path_names_both() -> None:
+    ended = run("nope.jsonl")
+    assert ended.code == 2
+    assert "no command and no file is called 'nope.jsonl'" in ended.err

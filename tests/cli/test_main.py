@@ -71,7 +71,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     [
         (["--nope"], "No such option: --nope"),
         (["report", "--nope"], "No such option: --nope"),
-        (["nothing-of-the-kind"], "No such command 'nothing-of-the-kind'."),
+        (["nothing-of-the-kind"], "no command and no file is called 'nothing-of-the-kind'"),
         (["report", "--top", "many", "."], "'many' is not a valid int"),
         (["report", "--format", "xml", "."], "'xml' is not one of 'text', 'json'"),
         (["report", "-o"], "Option '-o' requires an argument"),

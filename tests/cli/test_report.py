@@ -270,3 +270,13 @@ def test_a_wrong_setting_is_named_with_its_line(log: Path) -> None:
     ended = run("report", log.name, cwd=log.parent)
     assert ended.code == 2
     assert ended.err.startswith("loopaudit: loopaudit.toml:3: [report] top must be a whole number")
+
+
+def test_what_nothing_knows_is_said_and_ends_nothing(log: Path) -> None:
+    ended = run("report", log, "--task-type", "gardening", env={"LOOPAUDIT_REPROT_TOP": "1"})
+    assert ended.code == 0
+    first, second = ended.err.splitlines()
+    assert first == "loopaudit: nothing reads LOOPAUDIT_REPROT_TOP"
+    assert second.startswith("loopaudit: no guard and no rule knows task type 'gardening'; known: ")
+    known = {"LOOPAUDIT_WATCHDOG_HARD_MAX": "50", "LOOPAUDIT_REPORT_TOP": "1"}
+    assert run("report", log, "--task-type", "research", env=known).err == ""

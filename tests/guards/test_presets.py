@@ -330,3 +330,14 @@ def test_whatever_is_written_it_is_a_preset_or_one_clear_error(
         message = str(error)
         assert message
         assert "\n" not in message
+
+
+def test_a_mistyped_signal_and_a_missing_base_name_what_there_is() -> None:
+    rules = [{"signal": "generic_repeet", "stop": 5}]
+    with pytest.raises(ConfigError) as caught:
+        load("m", {"m": {"extends": "fuses:demo", "rule": rules}})
+    assert caught.value.hint == "did you mean 'generic_repeat'?"
+    with pytest.raises(ConfigError) as caught:
+        load("m", {"m": {"extends": "nope"}})
+    assert "fuses:demo" in caught.value.hint
+    assert "m" not in caught.value.hint.removeprefix("there are: ").split(", ")
