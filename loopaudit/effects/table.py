@@ -307,7 +307,7 @@ def _error(message: str, place: _Place | None, *keys: str) -> ConfigError:
     path, line = place("tools", *keys) if place else ("", None)
     return ConfigError(
         f"[tools] {'.'.join(str(key) for key in keys)}: {message}",
-        "see the comments in effects.toml",
+        'lists of names of tools or commands, e.g. polls = ["wait_for_build"]',
         path=path,
         line=line,
     )

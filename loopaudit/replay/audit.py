@@ -184,7 +184,7 @@ def make_plan(options: AuditOptions) -> Plan:
         task_type=options.task_type,
         keep=keep,
         mask=from_settings(settings.table("masks"), partial(settings.place, "masks")),
-        tools=ToolTable(settings.table("tools"), partial(settings.place, "tools")),
+        tools=ToolTable(settings.table("tools"), settings.place),
         task_rules=task_types.read(
             settings.table("task_types"), partial(settings.place, "task_types")
         ),

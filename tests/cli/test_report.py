@@ -272,6 +272,13 @@ def test_a_wrong_setting_is_named_with_its_line(log: Path) -> None:
     assert ended.err.startswith("loopaudit: loopaudit.toml:3: [report] top must be a whole number")
 
 
+def test_a_wrong_key_of_tools_is_named_with_its_own_line(log: Path) -> None:
+    (log.parent / "loopaudit.toml").write_text("[tools]\nzzz = 1\n")
+    ended = run("report", log.name, cwd=log.parent)
+    assert ended.code == 2
+    assert ended.err.startswith("loopaudit: loopaudit.toml:2: [tools] zzz: unknown key 'zzz'")
+
+
 def test_what_nothing_knows_is_said_and_ends_nothing(log: Path) -> None:
     ended = run("report", log, "--task-type", "gardening", env={"LOOPAUDIT_REPROT_TOP": "1"})
     assert ended.code == 0
