@@ -133,7 +133,7 @@ def _readers(report: Report, screen: Screen) -> Iterator[str]:
         kinds = Counter(item.format for item in report.inputs).most_common()
         text = ", ".join(f"{inert(name)} {f.count(many, 'file')}" for name, many in kinds[:_MOST])
         rest = len(kinds) - _MOST
-        text += f", {f.count(rest, 'other format')}" if rest > 0 else ""
+        text += f", {rest:,} more" if rest > 0 else ""
         yield from screen.row(f"Read as {text}")
 
 
