@@ -16,7 +16,7 @@ from loopaudit.ingest.salvage import parse
 from loopaudit.model import ResultPiece
 
 #: one offset is kept for so many lines
-STRIDE = 512
+STRIDE = 64
 
 
 class Rereader:
@@ -46,7 +46,8 @@ class Rereader:
             values = parse(raw).values
         reader = self.reader()
         for value in values:
-            for piece in reader.feed(line, value):
+            # a reader may hold back what stands before the first response
+            for piece in (*reader.feed(line, value), *reader.end()):
                 if isinstance(piece, ResultPiece) and piece.call_id == call_id:
                     return piece.text
         return None
