@@ -13,7 +13,7 @@ from loopaudit.render.screen import Screen
 from loopaudit.render.text import cut, cut_middle, inert
 
 ENDED = {
-    EndedBy.RECOVERED: "the agent recovered",
+    EndedBy.RECOVERED: "the agent left it by itself",
     EndedBy.GUARD: "stopped by a guard",
     EndedBy.USER: "stopped by the user",
     EndedBy.LIMIT: "stopped by a limit",
