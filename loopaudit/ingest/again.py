@@ -45,9 +45,11 @@ class Rereader:
         except ValueError:
             values = parse(raw).values
         reader = self.reader()
+        found = None
         for value in values:
             # a reader may hold back what stands before the first response
             for piece in (*reader.feed(line, value), *reader.end()):
                 if isinstance(piece, ResultPiece) and piece.call_id == call_id:
-                    return piece.text
-        return None
+                    found = piece.text
+        vars(reader).clear()  # a reader that knows its own methods is a cycle: let it go now
+        return found

@@ -88,9 +88,11 @@ def replay(run: Run, plan: Plan) -> RunResult:
     watcher = sessions[loaded.index(plan.default)]
     trips = replay_run(run, sessions)
     findings, not_loops = judge(run, readings, plan.default, watcher.dismissed())
+    undecidable = [list(session.undecidable) for session in sessions]
+    del sessions, watcher, readings  # they hold on to calls, which the columns replace
     table, content = columns(run)
     result = RunResult(run, table, content, findings=findings, not_loops=not_loops)
-    for preset, session, verdicts in zip(plan.guards, sessions, trips, strict=False):
+    for preset, verdicts, needs in zip(plan.guards, trips, undecidable, strict=False):
         result.trips[preset.name] = verdicts
-        result.undecidable[preset.name] = list(session.undecidable)
+        result.undecidable[preset.name] = needs
     return result
