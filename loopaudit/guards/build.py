@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from loopaudit.errors import ConfigError
+from loopaudit.errors import ConfigError, LoopauditError
 from loopaudit.findings import Level
 from loopaudit.guards.checks import LEVELS, LIMITS, THRESHOLDS, Where, share
 from loopaudit.guards.layers import deep
@@ -39,6 +39,7 @@ def build(
                 f"signal {signal!r} has no detector", closest(signal, known, hint)
             )
         rules[signal] = _rule(table, flat["detector"], where.of(signal))
+        _check_detector(rules[signal], where.of(signal))
     limits = _limits(flat["limits"], where, env)
     if flat.get("policy") == "watchdog" and "base_steps" not in limits:
         raise where.at("limits").error("the watchdog needs base_steps")
@@ -60,6 +61,19 @@ def build(
         task_types=task_types,
         source=" ".join(flat[key] for key in ("product", "version", "date") if key in flat),
     )
+
+
+def _check_detector(rule: PresetRule, where: Where) -> None:
+    """Make one, so that a detector that cannot be is told where it is written."""
+    try:
+        signals = rule.detector_class.signals
+        rule.make()
+    except LoopauditError as error:
+        raise where.error(error.message.removeprefix(f"guard rule {rule.signal}: ")) from error
+    if signals and rule.signal not in signals:
+        raise where.error(
+            f"{rule.detector} counts no {rule.signal!r}", f"it counts {', '.join(signals)}"
+        )
 
 
 def _rule(table: Mapping[str, Any], detectors: Mapping[str, Any], where: Where) -> PresetRule:

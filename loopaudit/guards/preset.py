@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from loopaudit import plugins
 from loopaudit.detectors.base import Detector
@@ -57,7 +57,10 @@ class PresetRule:
 
     @property
     def detector_class(self) -> type[Detector]:
-        return cast("type[Detector]", plugins.load(self.detector, f"guard rule {self.signal}"))
+        found = plugins.load(self.detector, f"guard rule {self.signal}")
+        if not (isinstance(found, type) and issubclass(found, Detector)):
+            raise ConfigError(f"guard rule {self.signal}: {self.detector} is no detector")
+        return found
 
     def make(self) -> Detector:
         """A fresh detector. Raises `ConfigError` where it does not take the options."""

@@ -13,7 +13,6 @@ from loopaudit.errors import ConfigError, UsageError
 from loopaudit.findings import Level
 from loopaudit.guards import presets
 from loopaudit.guards.preset import Preset
-from loopaudit.guards.session import GuardSession
 from loopaudit.retry import wait_interval
 
 WINDOW = "loopaudit.detectors.fuses:CallWindow"
@@ -247,13 +246,24 @@ def test_a_clash_with_the_extended_set_is_placed_at_the_users_rule() -> None:
         load("m", {"m": {"extends": "fuses:demo", "rule": rules}}, place=lambda *k: ("x", k[2] + 1))
 
 
-@pytest.mark.parametrize("options", [{"window": 0}, {"window": "x"}, {"size": 3}])
-def test_options_that_a_detector_does_not_take(options: dict[str, Any]) -> None:
-    preset = load("m", {"m": {"rule": [rule(stop=3, options=options)]}})
-    with pytest.raises(ConfigError, match=r"generic_repeat.*does not take its options"):
-        GuardSession(preset)
-    with pytest.raises(ConfigError, match=r"generic_repeat.*does not take its options"):
-        presets.unreachable(preset)
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"options": {"window": 0}}, "does not take its options"),
+        ({"options": {"window": "x"}}, "does not take its options"),
+        ({"options": {"size": 3}}, "does not take its options"),
+        ({"detector": "os:system", "options": {"command": "true"}}, "os:system is no detector"),
+        ({"detector": "loopaudit.detectors.fuses:NoSuchThing"}, "cannot load"),
+        ({"detector": "no_such_module_at_all:X"}, "cannot load"),
+        ({"signal": "ping_pongg"}, "counts no 'ping_pongg'"),
+    ],
+)
+def test_a_detector_that_cannot_be_is_told_with_its_line(more: dict[str, Any], says: str) -> None:
+    rules = [rule(stop=3), {"signal": "other", **rule(stop=3), **more}]
+    if "signal" not in more:
+        rules = rules[1:]
+    with pytest.raises(ConfigError, match=rf"^x:\d+: guard set m, rule \d: .*{says}"):
+        load("m", {"m": {"rule": rules}}, place=lambda *k: ("x", k[2] + 1))
 
 
 def test_a_built_in_set_keeps_its_variants() -> None:
