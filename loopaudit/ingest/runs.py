@@ -48,9 +48,9 @@ from loopaudit.retry import classify
 PLACEHOLDER_OUTPUT = 8
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
 #: masked; past this they are read again from the log, or masked at once where that cannot be.
-HELD_TEXT = 4_000_000
+HELD_TEXT = 2_000_000
 #: distinct calls from which on the arguments of old ones are no longer quoted
-LONG_RUN = 50_000
+LONG_RUN = 20_000
 #: of a repeated call so many results are quoted: whether a test failed is said in words only
 QUOTED = 4
 
