@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -77,7 +77,7 @@ def moment(text: str, where: tzinfo, now: float, *, option: str, end: bool = Fal
         else:
             at = datetime.fromisoformat(text)
             return (at if at.tzinfo else at.replace(tzinfo=where)).timestamp()
-        if end:
+        if end and day < date.max:
             day += timedelta(days=1)
         return datetime.combine(day, time(), where).timestamp()
     except (ValueError, OverflowError):

@@ -102,11 +102,11 @@ def show(
 
 def span_of(text: str, steps: int) -> tuple[int, int]:
     """0-based first and last step of `A-B`, `A`, `A-` or `-B`, which count from 1."""
-    match = re.fullmatch(r"\s*(\d{0,9})\s*(-?)\s*(\d{0,9})\s*", text, re.ASCII)
+    match = re.fullmatch(r"\s*(\d{0,99})\s*(-?)\s*(\d{0,99})\s*", text, re.ASCII)
     if match is None or not (match[1] or match[3]):
         raise UsageError(f"--steps {text!r} is no range of steps", "e.g. --steps 209-216")
     first = int(match[1] or 1)
-    last = int(match[3]) if match[3] else steps if match[2] else first
+    last = int(match[3]) if match[3] else max(first, steps) if match[2] else first
     if first < 1 or last < first:
         raise UsageError(f"--steps {text!r} is no range of steps", "e.g. --steps 209-216")
     if first > steps:

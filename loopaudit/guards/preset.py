@@ -66,7 +66,7 @@ class PresetRule:
         """A fresh detector. Raises `ConfigError` where it does not take the options."""
         try:
             return self.detector_class(**self.options)
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # whatever an extension raises
             raise ConfigError(
                 f"guard rule {self.signal}: {self.detector} does not take its options: {error}"
             ) from error

@@ -68,6 +68,7 @@ def test_show_wants_one_run(tmp_path: Path) -> None:
         ("298-", (297, 299)),
         ("-2", (0, 1)),
         ("1-999", (0, 299)),
+        ("7-99999999999999", (6, 299)),
     ],
 )
 def test_span(text: str, span: tuple[int, int]) -> None:
@@ -77,6 +78,12 @@ def test_span(text: str, span: tuple[int, int]) -> None:
 @pytest.mark.parametrize("text", ["", "-", "0-3", "5-3", "a-b", "301-302", "1-2-3", "١"])
 def test_no_span(text: str) -> None:
     with pytest.raises(UsageError):
+        span_of(text, 300)
+
+
+@pytest.mark.parametrize("text", ["301", "301-", "301-302", "99999999999999-"])
+def test_a_span_past_the_end_tells_where_that_is(text: str) -> None:
+    with pytest.raises(UsageError, match="the run has 300 steps"):
         span_of(text, 300)
 
 

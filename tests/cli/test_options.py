@@ -45,6 +45,10 @@ def test_the_last_day_is_included_and_may_have_23_hours() -> None:
     assert at("2026-03-29T14:00", end=True) == "03-29T14:00"
 
 
+def test_the_end_of_the_calendar_is_no_error() -> None:
+    assert moment("9999-12-31", UTC, NOW, option="--until", end=True) > NOW
+
+
 @pytest.mark.parametrize("text", ["", "soon", "7", "7y", "2026-13-01", "2026-02-30", "99:00", "٧d"])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(UsageError):

@@ -252,6 +252,14 @@ def test_a_clash_with_the_extended_set_is_placed_at_the_users_rule() -> None:
         ({"options": {"window": 0}}, "does not take its options"),
         ({"options": {"window": "x"}}, "does not take its options"),
         ({"options": {"size": 3}}, "does not take its options"),
+        (
+            {
+                "signal": "similar_result",
+                "detector": "loopaudit.detectors.backstop:ResultMeanings",
+                "options": {"look_back": 2**70},
+            },
+            "does not take its options",
+        ),
         ({"detector": "os:system", "options": {"command": "true"}}, "os:system is no detector"),
         ({"detector": "loopaudit.detectors.fuses:NoSuchThing"}, "cannot load"),
         ({"detector": "no_such_module_at_all:X"}, "cannot load"),
