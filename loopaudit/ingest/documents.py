@@ -12,8 +12,9 @@ import orjson
 from loopaudit.errors import InputError
 from loopaudit.ingest.salvage import DECODER, shallow
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:\n]')
-_MARK = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{},]', re.DOTALL)
+# possessive repeats: without them a long string takes forty times its size in memory
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:\n]', re.DOTALL)
+_MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 _OPENING = re.compile(r"^[{\[]", re.MULTILINE)
 MAX_LOCATED = 64 << 20  # larger documents are read without line numbers of their parts
 _MAX_TRIES = 100  # values tried in one broken document
@@ -145,6 +146,15 @@ def locator(data: bytes) -> Callable[..., int] | None:
     return locate
 
 
+def _key(token: bytes) -> str:
+    if b"\\" in token:
+        try:
+            return str(orjson.loads(token))
+        except ValueError:  # half an emoji, a control byte: no reader asks for such a key
+            pass
+    return token[1:-1].decode("utf-8", "replace")
+
+
 def _lines(data: bytes, depth: int = 5) -> dict[tuple[Any, ...], int]:
     """Line of every value down to `depth` levels, by one pass over the tokens."""
     table: dict[tuple[Any, ...], int] = {(): 1}
@@ -162,9 +172,7 @@ def _lines(data: bytes, depth: int = 5) -> dict[tuple[Any, ...], int]:
                 key = token
         elif first == b":":
             if kinds and key is not None:
-                path[-1] = (
-                    orjson.loads(key) if b"\\" in key else key[1:-1].decode("utf-8", "replace")
-                )
+                path[-1] = _key(key)
                 key = None
                 if len(path) <= depth:
                     table[tuple(path)] = line

@@ -20,7 +20,7 @@ CUT_TAIL = "cut last line (a log that is still written ends so)"
 TOO_DEEP = "values nested too deep, left out"
 
 _START = re.compile(r'\{\s*"')
-_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
+_NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 _DEEPEST = 200  # levels of a value that are kept
 _MAX_TRIES = 2_000  # starts of objects tried in one broken line
 _MAX_DIGITS = 400  # longer integers are no count of anything

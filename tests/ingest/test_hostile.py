@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import time
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -187,6 +188,22 @@ def test_yaml_whose_aliases_multiply(tmp_path: Path) -> None:
 def test_an_alias_is_no_bomb(tmp_path: Path) -> None:
     node = documents.parse_document(b"a: &x [1, 2]\nb: *x\nc: *x\n", "").values
     assert node == [(1, {"a": [1, 2], "b": [1, 2], "c": [1, 2]})]
+
+
+def test_a_key_that_no_parser_takes(tmp_path: Path) -> None:
+    text = json.dumps(MESSAGES, indent=1).replace('"content"', '"\\n\x01": 1, "content"')
+    assert texts(read(tmp_path / "log.json", text)) == 9
+
+
+def test_a_long_string_takes_little_memory() -> None:
+    data = b'{\n"a": "' + b"x\\n" * 1_000_000 + b'",\n"b": 1}'
+    tracemalloc.start()
+    locate = documents.locator(data)
+    assert locate is not None
+    assert locate("b") == 3
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * len(data)
 
 
 # -- time -----------------------------------------------------------------------------------------
