@@ -234,6 +234,7 @@ class Skip:
     path: str
     line: int | None
     reason: str
+    count: int = 1  # records
 
 
 # -- the run --------------------------------------------------------------------------------------

@@ -27,6 +27,22 @@ class Sample:
     document: bool = False
 
 
+#: lost records of one input that are listed one by one
+MOST_LISTED = 10_000
+
+
+class Rejected(list[tuple[int, str]]):
+    """Line and reason of records that could not be used; past `MOST_LISTED` they are counted."""
+
+    more = 0
+
+    def append(self, item: tuple[int, str]) -> None:
+        if len(self) < MOST_LISTED:
+            super().append(item)
+        else:
+            self.more += 1
+
+
 class Reader:
     """Reads one input. `feed` gets each parsed record with its 1-based line, then `end` is called.
 
@@ -44,7 +60,7 @@ class Reader:
         self.used = 0  # records that became pieces
         self.ignored: Counter[str] = Counter()  # records ignored on purpose, by name
         self.missing: set[str] = set()  # of "results", "times", "usage", "arguments"
-        self.rejected: list[tuple[int, str]] = []  # line, reason: records that could not be used
+        self.rejected = Rejected()
         self.locate: Callable[..., int] | None = None  # documents: path of keys -> line, or None
 
     def feed(self, line: int, record: Any) -> Iterable[Piece]:

@@ -76,7 +76,7 @@ class Conversations:
         chains = running(pieces)
         whole = chains[-1] if chains else 0
         for length in range(len(chains), 0, -1):
-            found = self._at(chains[length - 1], own, system, pieces[length:])
+            found = self._at(chains[length - 1], own, system, pieces, length)
             if found is not None:
                 conversation, choice = found
                 new = list(pieces[length:])
@@ -139,10 +139,12 @@ class Conversations:
             self._calls[key] = conversation
 
     def _at(
-        self, chain: int, own: str | None, system: int, rest: Sequence[Piece]
+        self, chain: int, own: str | None, system: int, pieces: Sequence[Piece], length: int
     ) -> tuple[Conversation, ResponsePiece | None] | None:
+        """The conversation that stands where the first `length` of `pieces` lead."""
         found = [entry for entry in self._heads.get(chain, ()) if entry[0].own == own]
         if len(found) > 1:
+            rest = pieces[length:]
             answered = {piece.call_id for piece in rest if isinstance(piece, ResultPiece)}
             found.sort(key=lambda e: (not answered.isdisjoint(e[0].ids), e[0].system == system))
         return found[-1] if found else None

@@ -14,7 +14,14 @@ from loopaudit import plugins
 from loopaudit.errors import InputError, UnknownFormatError, UsageError
 from loopaudit.formats.base import Format, Sample
 from loopaudit.ingest.documents import locator, parse_document
-from loopaudit.ingest.opening import CutStream, is_packed, lines, open_stream
+from loopaudit.ingest.opening import (
+    TOO_LONG,
+    CutStream,
+    TooLong,
+    is_packed,
+    lines,
+    open_stream,
+)
 from loopaudit.ingest.salvage import parse
 from loopaudit.ingest.sources import Source
 
@@ -127,7 +134,9 @@ class Head:
             size += len(raw)
             text = raw.strip(b" \t\r\n\x00\xef\xbb\xbf")
             value = None
-            if text:
+            if isinstance(raw, TooLong):
+                self._broken = InputError(f"{path}: {TOO_LONG}")
+            elif text:
                 try:
                     value = orjson.loads(raw)
                     values = [value]

@@ -48,6 +48,15 @@ class CutStream(Exception):
     """An input that ends too early or is broken; what came before it is good."""
 
 
+class TooLong(bytes):
+    """The beginning of a line longer than `MAX_LINE`."""
+
+    passed_over = 0  # bytes of the line that are left out
+
+
+TOO_LONG = "a line longer than 256 MiB"
+
+
 def compression(head: bytes) -> str | None:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
@@ -171,26 +180,35 @@ def _decoder(packed: str, path: str) -> Callable[[], Any]:
 def lines(stream: io.BufferedReader[Any], packed_size: int = 0) -> Iterator[bytes]:
     """Lines with their line ends. Raises `CutStream` where the input breaks off.
 
-    A line longer than `MAX_LINE` comes as the first `MAX_LINE` bytes; the rest is passed over.
+    Of a line longer than `MAX_LINE` only the beginning comes, as `TooLong`.
     """
     limit = packed_size * MAX_RATIO + SAFE if packed_size else 0
     total = 0
-    whole = True  # the line before has ended
+    long: TooLong | None = None  # the line that has not ended
     readline = stream.readline
     while True:
         try:
             raw = readline(MAX_LINE)
         except OSError as error:
             raise CutStream(f"reading failed ({(error.strerror or str(error)).lower()})") from error
-        if not raw:
-            break
         if limit:
             total += len(raw)
             if total > limit:
                 raise CutStream(f"unpacks to more than {MAX_RATIO} times its size; stopped reading")
-        if whole:
-            yield raw
-        whole = len(raw) < MAX_LINE or raw.endswith(b"\n")
+        if len(raw) < MAX_LINE or raw.endswith(b"\n"):
+            if long is not None:
+                long.passed_over += len(raw)
+                yield long
+                long = None
+            elif raw:
+                yield raw
+            if not raw:
+                break
+        elif long is None:
+            long = TooLong(raw[:1024])
+            long.passed_over = len(raw) - len(long)
+        else:
+            long.passed_over += len(raw)
     problem = getattr(stream.raw, "problem", None)
     if problem:
         raise CutStream(f"packed data breaks off or is damaged ({problem})")

@@ -14,7 +14,7 @@ from loopaudit.findings import Failure, InputSummary
 from loopaudit.formats.base import Reader
 from loopaudit.ingest.again import STRIDE, Rereader
 from loopaudit.ingest.head import Head
-from loopaudit.ingest.opening import CutStream
+from loopaudit.ingest.opening import TOO_LONG, CutStream, TooLong
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.salvage import CUT_TAIL, TOO_DEEP, parse
 from loopaudit.ingest.sources import Source
@@ -105,7 +105,7 @@ def _read(
         nonlocal broken
         broken += 1
         reason = f"the {head.format.name} reader broke here ({type(error).__name__}: {error})"
-        result.skips.append(Skip(path, number, reason))
+        reader.rejected.append((number, reason))
         if broken == 1:
             result.failures.append(Failure(owner, None, f"{path}:{number}", reason))
 
@@ -122,7 +122,8 @@ def _read(
             for line, value in head.values:
                 give(line, [value])
             number = head.line_count
-            result.skips += [Skip(path, line, reason) for line, reason in head.lost]
+            for loss in head.lost:
+                reader.rejected.append(loss)
             if head.shallow:
                 _repaired(TOO_DEEP, result)
         else:
@@ -130,7 +131,7 @@ def _read(
                 number += 1
                 offset += len(raw)
                 known = value is not None
-                give(number, [value] if known else _salvaged(raw, number, path, result))
+                give(number, [value] if known else _salvaged(raw, number, reader, result))
             for raw in head.rest():
                 if not number % STRIDE:
                     offsets.append(offset)
@@ -139,7 +140,9 @@ def _read(
                 try:
                     value = loads(raw)
                 except ValueError:
-                    give(number, _salvaged(raw, number, path, result))
+                    if isinstance(raw, TooLong):
+                        offset += raw.passed_over
+                    give(number, _salvaged(raw, number, reader, result))
                     continue
                 try:
                     for piece in feed(number, value):
@@ -147,7 +150,7 @@ def _read(
                 except Exception as error:
                     broke(number, error)
     except CutStream as error:
-        result.skips.append(Skip(path, number + 1, str(error)))
+        reader.rejected.append((number + 1, str(error)))
     finally:
         head.close()
     try:
@@ -155,7 +158,11 @@ def _read(
             add(piece)
     except Exception as error:
         result.failures.append(Failure(owner, None, path, f"{type(error).__name__}: {error}"))
-    result.skips += [Skip(path, line, reason) for line, reason in reader.rejected]
+    skips = [Skip(path, line, reason) for line, reason in reader.rejected]
+    if reader.rejected.more:
+        reason = f"{reader.rejected.more:,} more records lost, not listed one by one"
+        skips.append(Skip(path, skips[-1].line, reason, reader.rejected.more))
+    result.skips += skips
     return InputSummary(
         path,
         head.format.name,
@@ -163,17 +170,20 @@ def _read(
         lines=number,
         records_used=reader.used,
         records_ignored=dict(sorted(reader.ignored.items())),
-        skips=sum(1 for skip in result.skips if skip.path == path),
+        skips=sum(skip.count for skip in skips),
         bytes=head.source.size,
     )
 
 
-def _salvaged(raw: bytes, number: int, path: str, result: Ingested) -> list[Any]:
+def _salvaged(raw: bytes, number: int, reader: Reader, result: Ingested) -> list[Any]:
+    if isinstance(raw, TooLong):
+        reader.rejected.append((number, TOO_LONG))
+        return []
     parsed = parse(raw, last=not raw.endswith(b"\n"))
     for reason in parsed.lost:
-        result.skips.append(Skip(path, number, reason))
+        reader.rejected.append((number, reason))
         if reason == CUT_TAIL:
-            result.cut_tails.append(path)
+            result.cut_tails.append(reader.path)
     if parsed.repaired:
         _repaired(parsed.repaired, result)
     return parsed.values

@@ -142,8 +142,9 @@ def _not_read(report: Report, screen: Screen) -> Iterator[str]:
     """Nothing is left out in silence: counted here, listed where asked for or where all is lost."""
     skips, others = report.skips, report.meta.get("other_files", 0)
     files = sum(skip.line is None for skip in skips)
+    records = sum(skip.count for skip in skips) - files
     parts = [f.count(files, "file")] if files else []
-    parts += [f.count(len(skips) - files, "record")] if len(skips) > files else []
+    parts += [f.count(records, "record")] if records else []
     parts += [f"{f.count(others, 'file')} not named like a log"] if others else []
     shown = skips if screen.why else [] if report.totals.runs else skips[:_MOST]
     hint = "" if len(shown) == len(skips) else "  (--why lists them)"

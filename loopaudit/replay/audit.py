@@ -303,8 +303,9 @@ def _losses(report: Report) -> list[str]:
     reasons = []
     if lines:
         where = len({s.path for s in lines})
+        count = sum(s.count for s in lines)
         reasons.append(
-            f"{len(lines):,} record{'s' if len(lines) > 1 else ''} unreadable in {where:,} "
+            f"{count:,} record{'s' if count > 1 else ''} unreadable in {where:,} "
             f"file{'s' if where > 1 else ''}"
         )
     if files:

@@ -1,5 +1,7 @@
 """Which messages of a request are new, and which conversation it belongs to."""
 
+import time
+
 from loopaudit.formats.conversations import Conversations, running, telling
 from loopaudit.model import (
     BoundaryKind,
@@ -188,3 +190,10 @@ def test_memory_is_bounded(monkeypatch):
     last = said(None, call(f"{LONG}99"))
     again = [user("99"), last, result(f"{LONG}99")]
     assert log.ask(again, A2, own="conversation 99") == ("conversation 99", again[2:])
+
+
+def test_time_grows_with_the_conversation_only():
+    pieces = [user(f"message {number}") for number in range(60_000)]
+    began = time.perf_counter()
+    Conversations(lambda own: "r").match(pieces)
+    assert time.perf_counter() - began < 3

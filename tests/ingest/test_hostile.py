@@ -122,6 +122,36 @@ def test_what_is_no_log_is_named(tmp_path: Path, head: bytes, what: str) -> None
         assert not found.runs
 
 
+# -- lines ---------------------------------------------------------------------------------------
+
+
+def test_losses_past_ten_thousand_are_counted_not_listed(tmp_path: Path) -> None:
+    rows = [json.dumps(row) for row in native(2)] + ["x"] * 12_000 + ['{"type": 5}'] * 12_000
+    found = read(tmp_path / "log.jsonl", "\n".join(rows) + "\n")
+    assert texts(found) == 2
+    assert len(found.skips) == 10_001
+    assert found.skips[-1].reason == "14,000 more records lost, not listed one by one"
+    assert sum(skip.count for skip in found.skips) == found.inputs[0].skips == 24_000
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_line_too_long_is_lost_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    monkeypatch.setattr(opening, "MAX_LINE", 10_000)
+    rows = [json.dumps(row) for row in native(9)]
+    rows.insert(place, '{"type": "response", "text": "' + "x" * 5_000_000 + '"}')
+    found = read(tmp_path / "log.jsonl", "\n".join(rows))
+    assert texts(found) == 9
+    assert lost(found) == [(place + 1, "a line longer than 256 MiB")]
+
+
+def test_nothing_but_a_line_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "MAX_LINE", 10_000)
+    found = read(tmp_path / "log.json", json.dumps(MESSAGES * 500))
+    assert lost(found) == [(None, "a line longer than 256 MiB")]
+
+
 # -- documents ------------------------------------------------------------------------------------
 
 
