@@ -176,4 +176,4 @@ def _lasted(finding: Finding, run: RunSummary | None) -> str:
 
 
 def _look(finding: Finding) -> str:
-    return f"loopaudit show {quote(inert(finding.run))} {quote(inert(finding.onset.path))}"
+    return f"loopaudit show {quote(inert(finding.run[:200]))} {quote(inert(finding.onset.path))}"

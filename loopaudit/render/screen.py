@@ -9,8 +9,9 @@ from typing import TextIO
 
 from rich.cells import cell_len
 
-from loopaudit.render.text import wrap
+from loopaudit.render.text import cut, wrap
 
+LONGEST = 8_000  # columns of one row, however often it is wrapped
 _CODES = {"bold": "1", "red": "31", "yellow": "33", "green": "32", "dim": "2"}
 
 
@@ -35,7 +36,7 @@ class Screen:
         """`text` wrapped behind a label, with a hanging indent; styled line by line."""
         head = " " * indent + label
         hang = max(indent, cell_len(head))
-        for number, line in enumerate(wrap(text, max(self.width - hang, 20))):
+        for number, line in enumerate(wrap(cut(text, LONGEST), max(self.width - hang, 20))):
             yield (head if number == 0 else " " * hang) + self.style(line, *styles)
 
 

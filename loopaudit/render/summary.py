@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from loopaudit.findings import Completeness, Report, Totals
 from loopaudit.render import figures as f
 from loopaudit.render.screen import Screen, table
-from loopaudit.render.text import cut_middle, inert
+from loopaudit.render.text import cut, cut_middle, inert
 
 _MOST = 3  # lines of one kind
 _HEADING = {
@@ -184,7 +184,7 @@ def completeness(totals: Totals) -> str:
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(inert(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
+    return ", ".join(cut(inert(name), 60) for name in names[:3]) + (" …" if len(names) > 3 else "")
 
 
 def completeness_style(totals: Totals) -> tuple[str, ...]:

@@ -261,3 +261,14 @@ def test_a_failure_of_an_extension_is_shown_with_its_owner() -> None:
 def test_a_healthy_run_that_a_guard_would_stop_is_counted_apart() -> None:
     # runs stopped, of them without a loop, mean loop, tokens saved, runs that cannot be judged
     assert "fuses:demo 2 1 12.2 steps up to 44 % 1 run" in flat(report())
+
+
+def test_names_of_a_million_characters_fit_on_the_screen() -> None:
+    found = report()
+    for finding in found.findings:
+        finding.run = finding.tool = finding.call = "r" * 1_000_000
+    found.totals.unpriced_models = ["m" * 1_000_000] * 3
+    found.totals.reasons = ["x" * 1_000_000]
+    stream = io.StringIO()
+    write(found, stream, Screen(why=True))
+    assert len(stream.getvalue()) < 50_000
