@@ -109,6 +109,8 @@ class GuardSession:
         for handle in handlers:
             try:
                 readings = handle(event)
+            except MemoryError:
+                raise
             except Exception as error:
                 raise _broken(handle, error) from error
             if readings:

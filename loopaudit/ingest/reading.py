@@ -103,6 +103,8 @@ def _read(
 
     def broke(number: int, error: Exception) -> None:
         nonlocal broken
+        if isinstance(error, MemoryError):
+            raise error
         broken += 1
         reason = f"the {head.format.name} reader broke here ({type(error).__name__}: {error})"
         reader.rejected.append((number, reason))

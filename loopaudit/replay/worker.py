@@ -65,6 +65,8 @@ def run_job(sources: list[Source], plan: Plan) -> JobResult:
         run = read.runs.pop()
         try:
             result.runs.append(replay(run, plan))
+        except MemoryError:
+            raise
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
             result.failures.append(Failure("replay", run.id, run.path, message))

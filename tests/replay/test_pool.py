@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.sources import Source
-from loopaudit.replay import pool
+from loopaudit.model import ResponsePiece, Run
+from loopaudit.replay import pool, worker
 from loopaudit.replay.audit import AuditOptions, audit, make_plan
-from loopaudit.replay.results import JobResult
+from loopaudit.replay.results import JobResult, RunResult
 from loopaudit.replay.worker import Plan
 
 LINE = (
@@ -52,19 +54,31 @@ def test_no_process_can_be_started(logs: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(audit(AuditOptions([str(logs)], processes=2)).runs) == 5
 
 
-def test_want_of_memory_loses_one_input(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_job = pool.run_job
+@pytest.mark.parametrize("where", ["reader", "replay"])
+def test_want_of_memory_loses_one_input(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    replay, response = worker.replay, RunAssembler._response
 
-    def greedy(sources: list[Source], plan: Plan) -> JobResult:
-        if "c.jsonl" in sources[0].path:
+    def greedy_replay(run: Run, plan: Plan) -> RunResult:
+        if run.id == "c":
             raise MemoryError
-        return run_job(sources, plan)
+        return replay(run, plan)
 
-    monkeypatch.setattr(pool, "run_job", greedy)
+    def greedy_response(self: RunAssembler, piece: ResponsePiece) -> None:
+        if piece.run == "c":
+            raise MemoryError
+        response(self, piece)
+
+    if where == "replay":
+        monkeypatch.setattr(worker, "replay", greedy_replay)
+    else:
+        monkeypatch.setattr(RunAssembler, "_response", greedy_response)
     for processes in (1, 2):
         report = audit(AuditOptions([str(logs)], processes=processes))
         assert len(report.runs) == 4
         assert [skip.reason for skip in report.skips] == ["not enough memory to read it"]
+        assert not report.failures
 
 
 def test_a_fault_of_the_program_names_its_place(
