@@ -33,6 +33,8 @@ def load(reference: str, owner: str) -> Any:
         module, _, attribute = reference.partition(":")
         try:
             _loaded[reference] = getattr(import_module(module), attribute)
+        except (OSError, MemoryError):  # the machine's fault, not the extension's
+            raise
         except Exception as error:
             raise ExtensionError(
                 f"{owner}: cannot load {reference}: {type(error).__name__}: {error}",

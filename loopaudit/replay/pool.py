@@ -24,8 +24,9 @@ from loopaudit.replay.worker import Plan, run_job
 
 #: below this many bytes starting a process costs more than it saves
 SERIAL_BYTES = 24 << 20
-#: files are handed out in lots of about this size
+#: files are handed out in lots of at most about this size, several for each worker
 LOT_BYTES = 16 << 20
+LOTS = 4
 _KILLED = "the process that read it was killed, most likely for want of memory"
 
 Progress = Callable[[int], None]  # bytes read since the last call
@@ -43,8 +44,8 @@ def run_jobs(
     tell = progress or (lambda size: None)
     done: dict[int, JobResult] = {}
     if workers > 1 and (processes is not None or sum(sizes) >= SERIAL_BYTES):
-        lots = _lots(sizes)
-        if len(lots) > 1 or processes is not None:
+        lots = _lots(sizes, min(LOT_BYTES, sum(sizes) // (workers * LOTS)))
+        if len(lots) > 1:
             done = _parallel(workers, lots, jobs, plan, lambda i: tell(sizes[i]))
     for i, job in enumerate(jobs):
         if i not in done:
@@ -53,15 +54,15 @@ def run_jobs(
     return [done[i] for i in range(len(jobs))]
 
 
-def _lots(sizes: list[int]) -> list[list[int]]:
-    """Numbers of jobs in lots of about one size, the largest jobs first."""
+def _lots(sizes: list[int], least: int) -> list[list[int]]:
+    """Numbers of jobs in lots of `least` bytes or a little more, the largest jobs first."""
     lots: list[list[int]] = []
     open_lot: list[int] = []
     filled = 0
     for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
         open_lot.append(i)
         filled += sizes[i]
-        if filled >= LOT_BYTES:
+        if filled >= least:
             lots.append(open_lot)
             open_lot, filled = [], 0
     return [*lots, open_lot] if open_lot else lots
@@ -178,7 +179,7 @@ def _work(link: Connection, plan: Plan) -> None:
         answer: list[JobResult] | Exception
         try:
             answer = [_quietly(job, plan) for job in lot]
-        except LoopauditError as error:
+        except (LoopauditError, OSError) as error:
             answer = error
         except Exception as error:  # its traceback cannot be sent
             place = extract_tb(error.__traceback__)[-1]
