@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import secrets
 import stat
 import sys
 import tempfile
@@ -144,9 +145,10 @@ def _spool(path: str) -> Source:
 
     if path == "-" and sys.stdin is None:
         raise InputError("-: standard input is closed", "name a log file")
-    fd, name = tempfile.mkstemp(prefix="loopaudit-stdin-")
-    atexit.register(_remove, name)
-    with os.fdopen(fd, "wb") as spool:
+    name = os.path.join(tempfile.gettempdir(), f"loopaudit-stdin-{secrets.token_hex(8)}")
+    atexit.register(_remove, name)  # before there is a file: a signal may come at any time
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(name, flags, 0o600), "wb") as spool:
         try:
             stream = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
             while block := stream.read(1 << 20):

@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from traceback import extract_tb
@@ -27,6 +27,8 @@ SERIAL_BYTES = 24 << 20
 #: files are handed out in lots of at most about this size, several for each worker
 LOT_BYTES = 16 << 20
 LOTS = 4
+#: signals by which a user or a supervisor ends a program
+_ENDS = {getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)}
 _KILLED = "the process that read it was killed, most likely for want of memory"
 
 Progress = Callable[[int], None]  # bytes read since the last call
@@ -128,13 +130,28 @@ def _started(plan: Plan) -> tuple[BaseProcess, Connection] | None:
         return None
     try:
         process: BaseProcess = context.Process(target=_work, args=(theirs, plan), daemon=True)
-        process.start()
+        with _held():
+            process.start()
     except OSError:
         ours.close()
         return None
     finally:
         theirs.close()
     return process, ours
+
+
+@contextmanager
+def _held() -> Iterator[None]:
+    """Signals wait meanwhile: a fork must not run a handler of its parent."""
+    mask = getattr(signal, "pthread_sigmask", None)
+    if mask is None:
+        yield
+        return
+    before = mask(signal.SIG_BLOCK, _ENDS)
+    try:
+        yield
+    finally:
+        mask(signal.SIG_SETMASK, before)
 
 
 def _give(link: Connection, lot: list[int], jobs: Sequence[list[Source]]) -> list[int]:
@@ -170,10 +187,10 @@ def _lost(job: list[Source]) -> JobResult:
 
 
 def _work(link: Connection, plan: Plan) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    for number in _ENDS:  # the parent is told by Ctrl-C too, and ends its workers itself
+        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     threading.Thread(target=_follow_parent, daemon=True).start()
     while (lot := link.recv()) is not None:
         answer: list[JobResult] | Exception
