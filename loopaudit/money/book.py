@@ -67,10 +67,14 @@ class PriceBook:
         rates = self.rates(model, at, service)
         return None if rates is None else rates.cost(usage)
 
-    @property
-    def price_date(self) -> str:
-        """ISO date of the newest price in the list."""
-        return datetime.fromtimestamp(_price_list().newest(self._now), UTC).date().isoformat()
+    def price_date(self, last: float | None = None) -> str | None:
+        """ISO date of the newest price in the list when the last response was made (None: today).
+
+        Not later: the same logs would be shown with another date each time a price changes.
+        None where the list dates no price as early as that.
+        """
+        newest = _price_list().newest(self._now if last is None else min(last, self._now))
+        return datetime.fromtimestamp(newest, UTC).date().isoformat() if newest > 0 else None
 
     @property
     def source(self) -> str:

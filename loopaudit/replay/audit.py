@@ -277,7 +277,10 @@ def _price_all(
             totals.recorded_usd = (totals.recorded_usd or Decimal()) + summary.recorded_usd
         audited.append(AuditedRun(found, priced, summary))
     totals.usd = usd(money) if priced_any else None
-    totals.price_date = book.price_date if priced_any else None
+    if priced_any:
+        ends = [one.found.run.ended for one in audited]
+        last = None if None in ends else max(end for end in ends if end is not None)
+        totals.price_date = book.price_date(last)
     conclude(totals, ledger, _losses(report))
     totals.reasons += inherited_unseen(runs)
     report.meta["outside"] = _extent(outside)

@@ -394,8 +394,19 @@ def test_the_settings_table_itself_will_do() -> None:
 
 
 def test_price_date_leaves_out_the_future() -> None:
-    assert PriceBook(today=date(2025, 6, 30)).price_date == "2025-06-10"
-    assert "2026-01-01" <= BOOK.price_date <= "2026-11-30"
+    assert PriceBook(today=date(2025, 6, 30)).price_date() == "2025-06-10"
+    assert BOOK.price_date() > "2026-01-01"  # type: ignore[operator]
+    assert PriceBook().price_date(86_400.0) is None
+
+
+def test_price_date_is_that_of_the_last_response() -> None:
+    last = datetime(2025, 6, 30, tzinfo=UTC).timestamp()
+    for today in (date(2025, 8, 1), date(2026, 11, 30), date(2031, 1, 1)):
+        assert PriceBook(today=today).price_date(last) == "2025-06-10"
+    assert PriceBook(today=date(2025, 6, 30)).price_date(last + 1e9) == "2025-06-10"
+
+
+def test_the_list_is_named() -> None:
     assert BOOK.source.startswith("genai-prices ")
 
 
