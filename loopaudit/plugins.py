@@ -11,16 +11,16 @@ from loopaudit.errors import ExtensionError
 
 #: built-in log formats, "module:attribute", in the order in which ties of confidence are broken
 FORMATS: dict[str, str] = {
-    "loopaudit": "loopaudit.formats.native:FORMAT",
-    "claude_code": "loopaudit.formats.claude_code:FORMAT",
-    "codex": "loopaudit.formats.codex:FORMAT",
-    "openai_agents": "loopaudit.formats.openai_agents:FORMAT",
-    "openai_responses": "loopaudit.formats.openai_responses:FORMAT",
-    "vercel_ai": "loopaudit.formats.vercel_ai:FORMAT",
-    "http_log": "loopaudit.formats.http_log:FORMAT",
-    "anthropic_messages": "loopaudit.formats.anthropic_messages:FORMAT",
-    "gemini_generate": "loopaudit.formats.gemini_generate:FORMAT",
-    "openai_chat": "loopaudit.formats.openai_chat:FORMAT",
+    "loopaudit": "loopaudit.formats.native.events:FORMAT",
+    "claude_code": "loopaudit.formats.coding.claude_code:FORMAT",
+    "codex": "loopaudit.formats.coding.codex:FORMAT",
+    "openai_agents": "loopaudit.formats.apis.openai_agents:FORMAT",
+    "openai_responses": "loopaudit.formats.apis.openai_responses:FORMAT",
+    "vercel_ai": "loopaudit.formats.apis.vercel_ai:FORMAT",
+    "http_log": "loopaudit.formats.apis.http_log:FORMAT",
+    "anthropic_messages": "loopaudit.formats.apis.anthropic_messages:FORMAT",
+    "gemini_generate": "loopaudit.formats.apis.gemini_generate:FORMAT",
+    "openai_chat": "loopaudit.formats.apis.openai_chat:FORMAT",
 }
 
 FORMAT_GROUP = "loopaudit.formats"

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from loopaudit.findings import Finding, NotLoop, Reading, Trip
-from loopaudit.formats.native import FORMAT
+from loopaudit.formats.native.events import FORMAT
 from loopaudit.guards import presets
 from loopaudit.guards.session import GuardSession
 from loopaudit.ingest.runs import RunAssembler

@@ -29,7 +29,7 @@ def schema(
     import json
 
     if document is Document.LOG:
-        from loopaudit.formats.native_schema import schema as log_schema
+        from loopaudit.formats.native.schema import schema as log_schema
 
         found = log_schema()
     else:

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from loopaudit.formats.claude_code import FORMAT
+from loopaudit.formats.coding.claude_code import FORMAT
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import AttemptPiece, BoundaryPiece, ResponsePiece, ResultPiece, RunPiece
 

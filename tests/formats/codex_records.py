@@ -2,7 +2,7 @@
 
 import json
 
-from loopaudit.formats.codex import FORMAT
+from loopaudit.formats.coding.codex import FORMAT
 from loopaudit.ingest.runs import RunAssembler
 
 THREAD = "019fc8be-0000-7000-8000-00000000000a"

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from loopaudit.formats.base import Sample
-from loopaudit.formats.claude_code import FORMAT
+from loopaudit.formats.coding.claude_code import FORMAT
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import CallStatus, ResponsePiece
 

@@ -20,7 +20,7 @@ from claude_records import (
 )
 
 from loopaudit.formats.base import Sample
-from loopaudit.formats.claude_code import FORMAT
+from loopaudit.formats.coding.claude_code import FORMAT
 from loopaudit.model import ResponsePiece, RunPiece
 
 

@@ -25,7 +25,7 @@ from codex_records import (
 )
 
 from loopaudit.formats.base import Sample
-from loopaudit.formats.codex import FORMAT
+from loopaudit.formats.coding.codex import FORMAT
 from loopaudit.model import (
     AttemptPiece,
     BoundaryPiece,

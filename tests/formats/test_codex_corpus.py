@@ -6,7 +6,7 @@ import independent_codex
 import pytest
 
 from loopaudit.formats.base import Sample
-from loopaudit.formats.codex import FORMAT
+from loopaudit.formats.coding.codex import FORMAT
 from loopaudit.ingest.runs import RunAssembler
 
 pytestmark = pytest.mark.corpus

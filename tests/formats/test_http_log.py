@@ -10,8 +10,8 @@ from api_files import feed, form
 from api_samples import ANTHROPIC, CHAT, GEMINI, HTTP, ITEMS
 from backports import zstd
 
+from loopaudit.formats.apis.http_records import decoded, exchange_of, is_exchange
 from loopaudit.formats.base import Sample
-from loopaudit.formats.http_records import decoded, exchange_of, is_exchange
 from loopaudit.model import (
     AttemptPiece,
     BoundaryPiece,

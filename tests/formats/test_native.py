@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopaudit.formats.base import Sample
-from loopaudit.formats.native import FORMAT, pieces_of, schema, write
+from loopaudit.formats.native.events import FORMAT, pieces_of, schema, write
 from loopaudit.model import (
     Attempt,
     AttemptPiece,

@@ -2,9 +2,9 @@
 
 import json
 
-from loopaudit.formats.anthropic_messages import message_pieces
-from loopaudit.formats.openai_chat import completion_pieces
-from loopaudit.formats.sse import (
+from loopaudit.formats.apis.anthropic_messages import message_pieces
+from loopaudit.formats.apis.openai_chat import completion_pieces
+from loopaudit.formats.apis.sse import (
     anthropic_body,
     chat_body,
     events,

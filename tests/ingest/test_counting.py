@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from transcripts import Record, boundary, call, compaction, run_of, step, user
 
-from loopaudit.formats.native import FORMAT
+from loopaudit.formats.native.events import FORMAT
 from loopaudit.ingest.counting import BY_LENGTH, BY_TOKENIZER, Tokenizer, tokenizer
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import Run, UsageMark

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from loopaudit.formats.openai_chat import call_id
+from loopaudit.formats.apis.openai_chat import call_id
 from loopaudit.formats.shapes import (
     Json,
     arguments,

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from loopaudit.formats.apis.openai_chat import message_pieces as chat_pieces
+from loopaudit.formats.apis.openai_items import item_pieces
+from loopaudit.formats.apis.openai_items import response_pieces as model_response_pieces
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.conversations import Conversations
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.openai_chat import message_pieces as chat_pieces
-from loopaudit.formats.openai_items import item_pieces
-from loopaudit.formats.openai_items import response_pieces as model_response_pieces
 from loopaudit.formats.shapes import Json, arguments, name, output_of, rows, seconds, shown, table
 from loopaudit.formats.usages import openai_usage
 from loopaudit.keys import canonical

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from loopaudit.formats.claude_code_text import result_text
+from loopaudit.formats.coding.claude_code_text import result_text
 from loopaudit.formats.shapes import Json, number, whole, words
 from loopaudit.model import AttemptPiece, BoundaryKind
 

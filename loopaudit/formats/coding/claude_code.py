@@ -16,22 +16,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from loopaudit.formats.base import Format, Reader, Sample
-from loopaudit.formats.claude_code_events import (
+from loopaudit.formats.coding.claude_code_events import (
     attached,
     attempt,
     compaction,
     given_up,
     stop_hooks,
 )
-from loopaudit.formats.claude_code_messages import Place, add_response, add_result
-from loopaudit.formats.claude_code_text import (
+from loopaudit.formats.coding.claude_code_messages import Place, add_response, add_result
+from loopaudit.formats.coding.claude_code_text import (
     CONTINUED,
     INTERRUPT,
     block_text,
     result_text,
     user_text,
 )
-from loopaudit.formats.claude_code_threads import Threads
+from loopaudit.formats.coding.claude_code_threads import Threads
 from loopaudit.formats.shapes import Json, seconds, words
 from loopaudit.model import BoundaryKind, Piece, RunPiece
 

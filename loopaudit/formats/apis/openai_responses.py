@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from loopaudit.formats.base import Format, Sample
-from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.openai_chat import FOREIGN
-from loopaudit.formats.openai_items import (
+from loopaudit.formats.apis.openai_chat import FOREIGN
+from loopaudit.formats.apis.openai_items import (
     ITEM_TYPES,
     by_model,
     item_pieces,
     response_id,
     response_pieces,
 )
+from loopaudit.formats.base import Format, Sample
+from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import (
     Json,
     name,

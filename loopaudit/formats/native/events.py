@@ -21,15 +21,15 @@ from typing import Any
 
 from loopaudit.formats.base import Format, Reader, Sample
 from loopaudit.formats.logreader import Tally, stem
-from loopaudit.formats.native_fields import (
+from loopaudit.formats.native.fields import (
     MARK,
     PLAIN,
     RENAMED,
     TYPES,
     VERSION,
 )
-from loopaudit.formats.native_schema import schema
-from loopaudit.formats.native_write import pieces_of, write
+from loopaudit.formats.native.schema import schema
+from loopaudit.formats.native.write import pieces_of, write
 from loopaudit.formats.shapes import count, name, seconds, shown
 from loopaudit.formats.usages import TOTAL_ONLY
 from loopaudit.model import (

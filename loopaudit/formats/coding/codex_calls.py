@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from loopaudit.formats.codex_events import Ended
-from loopaudit.formats.codex_text import output
+from loopaudit.formats.coding.codex_events import Ended
+from loopaudit.formats.coding.codex_text import output
 from loopaudit.formats.shapes import Json, table, words
 from loopaudit.keys import digest
 from loopaudit.model import CallPiece, CallStatus, ResultPiece

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import orjson
 
-from loopaudit.formats.native_fields import PLAIN, RENAMED, TYPES, VERSION
+from loopaudit.formats.native.fields import PLAIN, RENAMED, TYPES, VERSION
 from loopaudit.formats.shapes import seconds
 from loopaudit.keys import canonical
 from loopaudit.model import (

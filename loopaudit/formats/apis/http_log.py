@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from loopaudit.formats import sse
-from loopaudit.formats.base import Format, Sample
-from loopaudit.formats.conversations import Conversation, Conversations, Match, telling
-from loopaudit.formats.http_families import RESPONSES, Answer, Family, family_of
-from loopaudit.formats.http_records import (
+from loopaudit.formats.apis import sse
+from loopaudit.formats.apis.http_families import RESPONSES, Answer, Family, family_of
+from loopaudit.formats.apis.http_records import (
     Exchange,
     exchange_of,
     http_date,
@@ -25,8 +23,10 @@ from loopaudit.formats.http_records import (
     is_exchange,
     retry_after,
 )
+from loopaudit.formats.apis.openai_chat import OTHER_CHOICES
+from loopaudit.formats.base import Format, Sample
+from loopaudit.formats.conversations import Conversation, Conversations, Match, telling
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.openai_chat import OTHER_CHOICES
 from loopaudit.formats.shapes import Json, count, dollars, name, rows
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from loopaudit.formats.apis.sse import is_stream
 from loopaudit.formats.shapes import Json, name, rows, seconds, table, whole
-from loopaudit.formats.sse import is_stream
 
 MAX_BODY = 256 << 20  # bytes of one unpacked body
 UNREADABLE = "the body is packed in a way that cannot be read here"

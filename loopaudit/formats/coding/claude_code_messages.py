@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from loopaudit.formats.claude_code_text import ending, exit_code, result_text
-from loopaudit.formats.claude_code_threads import Threads
-from loopaudit.formats.claude_code_usage import service, usage_of
+from loopaudit.formats.coding.claude_code_text import ending, exit_code, result_text
+from loopaudit.formats.coding.claude_code_threads import Threads
+from loopaudit.formats.coding.claude_code_usage import service, usage_of
 from loopaudit.formats.shapes import Json, dollars, number, words
 from loopaudit.model import (
     BoundaryKind,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from loopaudit.formats.apis.openai_chat import call_id
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.openai_chat import call_id
 from loopaudit.formats.shapes import (
     Json,
     name,

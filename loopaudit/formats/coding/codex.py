@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from loopaudit.formats.base import Format, Reader, Sample
-from loopaudit.formats.codex_calls import answer_of, call_of, own_tool
-from loopaudit.formats.codex_events import (
+from loopaudit.formats.coding.codex_calls import answer_of, call_of, own_tool
+from loopaudit.formats.coding.codex_events import (
     Ended,
     ended_call,
     failed_attempt,
     spawned_agent,
     thread_facts,
 )
-from loopaudit.formats.codex_steps import Open, Steps
-from loopaudit.formats.codex_text import joined, user_text
-from loopaudit.formats.codex_usage import Counters, Lineage, Told
+from loopaudit.formats.coding.codex_steps import Open, Steps
+from loopaudit.formats.coding.codex_text import joined, user_text
+from loopaudit.formats.coding.codex_usage import Counters, Lineage, Told
 from loopaudit.formats.logreader import stem
 from loopaudit.formats.shapes import Json, seconds, table, words
 from loopaudit.model import BoundaryKind, BoundaryPiece, Piece, RunPiece

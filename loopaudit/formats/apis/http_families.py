@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from loopaudit.formats import sse
-from loopaudit.formats.anthropic_messages import message_pieces as anthropic_pieces
-from loopaudit.formats.gemini_generate import content_pieces, contents_of, system_of
-from loopaudit.formats.gemini_generate import response_pieces as gemini_response
-from loopaudit.formats.http_records import Exchange
-from loopaudit.formats.openai_chat import completion_pieces
-from loopaudit.formats.openai_chat import message_pieces as chat_pieces
-from loopaudit.formats.openai_items import item_pieces
-from loopaudit.formats.openai_items import response_pieces as responses_response
+from loopaudit.formats.apis import sse
+from loopaudit.formats.apis.anthropic_messages import message_pieces as anthropic_pieces
+from loopaudit.formats.apis.gemini_generate import content_pieces, contents_of, system_of
+from loopaudit.formats.apis.gemini_generate import response_pieces as gemini_response
+from loopaudit.formats.apis.http_records import Exchange
+from loopaudit.formats.apis.openai_chat import completion_pieces
+from loopaudit.formats.apis.openai_chat import message_pieces as chat_pieces
+from loopaudit.formats.apis.openai_items import item_pieces
+from loopaudit.formats.apis.openai_items import response_pieces as responses_response
 from loopaudit.formats.shapes import Json, rows, text_of, words
 from loopaudit.model import Piece, ResponsePiece
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loopaudit.formats.native_fields import (
+from loopaudit.formats.native.fields import (
     PLAIN,
     TYPES,
     VERSION,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from loopaudit.formats.apis.openai_chat import FOREIGN, OTHER_CHOICES, call_id
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.conversations import Conversations
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.openai_chat import FOREIGN, OTHER_CHOICES, call_id
 from loopaudit.formats.shapes import Json, name, rows, seconds, shown, table, user_kind, words
 from loopaudit.formats.tool_messages import status_of
 from loopaudit.formats.usages import gemini_usage

@@ -1,0 +1,1 @@
+"""Agent frameworks: what their own loggers and state dumps hold."""

@@ -1,0 +1,1 @@
+"""Our own event lines: read, written, and their JSON Schema."""

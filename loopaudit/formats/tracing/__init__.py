@@ -1,0 +1,1 @@
+"""Spans and runs of tracing systems, made into conversations again."""
