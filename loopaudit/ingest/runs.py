@@ -106,8 +106,13 @@ class RunAssembler:
         mask: Callable[[str], str] | None = None,
         placeholder_outputs: bool = False,
         tokenizer: Tokenizer | None = None,
+        live: bool = False,
     ) -> None:
-        """With a `tokenizer` the tokens of runs that tell none are counted."""
+        """With a `tokenizer` the tokens of runs that tell none are counted.
+
+        `live`: a guard looks at the run while it grows (see `growing`), so every result is masked
+        at once, not only when its call repeats.
+        """
         self.path = path
         self.format = format_name
         self.keep = keep or Keep()
@@ -115,6 +120,7 @@ class RunAssembler:
         self.mask = mask
         self.placeholder_outputs = placeholder_outputs
         self.tokenizer = tokenizer
+        self.live = live
         self.words = True  # results are read for failures that the log does not flag
         self.mentioned: list[Run] = []
         self._rereaders: dict[str, Rereader] = {}
@@ -143,6 +149,11 @@ class RunAssembler:
 
     def add(self, piece: Piece) -> None:
         self._add[type(piece)](piece)  # type: ignore[operator]
+
+    def growing(self, run_id: str) -> tuple[Run, list[Boundary]]:
+        """The run as far as it is built, and the boundaries since its last step."""
+        builder = self._builder(run_id)
+        return builder.run, builder.before
 
     def finish(self, missing: Iterable[str] = ()) -> list[Run]:
         """The runs in order of appearance.
@@ -442,6 +453,10 @@ class RunAssembler:
 
     def _compare(self, builder: _Builder, call: Call, text: str) -> None:
         """Keep the promise that results of repeated calls are masked."""
+        if self.live:
+            call.masked = mask_digest(text, self.mask)
+            call.text = call.text or quote(text)
+            return
         first = builder.keys.get(call.key)
         if first is None or first is call:
             builder.keys[call.key] = call
