@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from loopaudit.errors import InputError
+from loopaudit.ingest import archives
 
 BLOCK = 1 << 20
 PACKED_BLOCK = 1 << 17  # of packed bytes
@@ -72,9 +73,12 @@ def open_stream(path: str) -> io.BufferedReader[Any]:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     source: Any = raw
     try:
-        packed = compression(raw.read(6))
+        magic = raw.read(6)
+        packed = compression(magic)
         raw.seek(0)
-        if packed is not None:
+        if magic.startswith(archives.MAGIC):
+            source = archives.Members(raw, path)
+        elif packed is not None:
             source = _Unpacked(raw, _decoder(packed, path))
         stream = io.BufferedReader(source, BLOCK)
         head = stream.peek(512)
@@ -93,7 +97,7 @@ def open_stream(path: str) -> io.BufferedReader[Any]:
 
 
 def is_packed(stream: io.BufferedReader[Any]) -> bool:
-    return isinstance(stream.raw, _Unpacked)
+    return isinstance(stream.raw, _Unpacked | archives.Members)
 
 
 def _foreign(head: bytes) -> str | None:

@@ -15,7 +15,7 @@ from loopaudit.errors import InputError
 from loopaudit.model import Skip
 
 #: names taken from a folder; a file named by the user is read whatever its name
-LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml")
+LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".eval", ".traj")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 
