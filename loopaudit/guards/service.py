@@ -33,6 +33,7 @@ class ServiceSession:
         observe: Callable[[Reading], object] | None = None,
     ) -> None:
         rules = [rule for rule in preset.rules if rule.detector_class.scope == "service"]
+        self.name = preset.name
         self._detectors = [rule.make() for rule in made_once(rules)]
         for detector in self._detectors:
             if price is not None and hasattr(detector, "price"):
@@ -42,6 +43,14 @@ class ServiceSession:
         self._over: Trip | None = None  # the verdict that stops all runs
         self._stopped: set[str] = set()
         self._lock = Lock()
+
+    def before_step(self, run: str, step: int) -> list[Trip]:
+        """The verdict that stopped the service, for a live run that was not told yet."""
+        with self._lock:
+            if self._over is None or run in self._stopped:
+                return []
+            self._stopped.add(run)
+            return [replace(self._over, step=step, saves_from=step)]
 
     def step_ended(self, run: str, step: Step) -> list[Trip]:
         """Verdicts for `run`: whether this step was still allowed, then what it used up.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from loopaudit.findings import Trip, Verdict
 from loopaudit.guards.service import ServiceSession
 from loopaudit.guards.session import GuardSession
-from loopaudit.model import Run, Step, StepKind
+from loopaudit.model import BoundaryKind, Run, Step, StepKind
 
 
 def replay_run(run: Run, sessions: Sequence[GuardSession]) -> list[list[Trip]]:
@@ -33,6 +33,8 @@ def _replay(run: Run, session: GuardSession) -> list[Trip]:
         trips += session.step_ended(step)
     for boundary in run.after:
         trips += session.boundary(boundary)
+    if any(boundary.kind is BoundaryKind.GUARD_STOP for boundary in run.after):
+        trips += session.before_step(len(run.steps))  # a guard kept the next step from beginning
     trips += session.run_ended(run)
     return trips
 

@@ -29,9 +29,12 @@ class Table:
 
     def wrong(self, key: str | int | None, message: str, hint: str = "") -> ConfigError:
         """The error for a key, to be raised by the caller."""
-        keys = self._keys if key is None else (*self._keys, key)
-        path, line = self._place(*keys) if self._place else ("", None)
+        path, line = self.at() if key is None else self.at(key)
         return ConfigError(f"{self.name} {message}", hint, path=path, line=line)
+
+    def at(self, *keys: str | int) -> tuple[str, int | None]:
+        """Path and line of a key, or of the table."""
+        return self._place(*self._keys, *keys) if self._place else ("", None)
 
     def only(self, known: Iterable[str]) -> None:
         """Refuse keys that nobody reads."""

@@ -1,0 +1,1 @@
+"""The live agent: the guards of the replay, running; mock models, comparison, fire drill."""
