@@ -25,6 +25,23 @@ class Sample:
     path: str
     records: list[Any]
     document: bool = False
+    tables: dict[str, frozenset[str]] = field(default_factory=dict)  # of a database: its columns
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of an SQLite database that a format reads, row by row.
+
+    A row is fed as `{"table": name, "row": {column: value}}`, its line is its rowid. With `child`
+    the rows of another table that name the row's `key` in `child_key` are given along, as a list
+    under the child's name.
+    """
+
+    name: str
+    order: tuple[str, ...]  # columns to sort by; one that is not there is left out
+    child: str | None = None
+    child_key: str = ""
+    key: str = "id"
 
 
 #: lost records of one input that are listed one by one
@@ -79,3 +96,4 @@ class Format:
     describes: str = ""  # one paragraph for `explain`: where such logs lie, what they lack
     lacks: frozenset[str] = field(default_factory=frozenset)  # what no log of this kind holds
     example: tuple[str, ...] = ()  # lines of a small log, where people write such logs by hand
+    tables: tuple[Table, ...] = ()  # of a database, in the order in which they are read

@@ -183,3 +183,42 @@ def vercel_usage(value: Any) -> Usage | None:
         reasoning=reasoning,
     )
     return fields.close(usage, fields.get("totalTokens"))
+
+
+def named_usage(
+    value: Any,
+    *,
+    fresh: str = "",
+    whole: str = "",
+    read: str = "",
+    write: str = "",
+    output: str = "",
+    reasoning: str = "",
+    beside: bool = False,
+    extra: str = "",
+    total: str = "",
+) -> Usage | None:
+    """Usage of a log with keys of its own. The keys: `fresh` input outside the caches, or `whole`
+    with them inside; `extra` input on top; `reasoning` inside the output, or `beside` it.
+
+    None where nothing is told, or all is 0: no response costs nothing, so it was not measured.
+    """
+    if not isinstance(value, dict):
+        return None
+    fields = _Fields(value)
+    cached, written = fields.get(read), fields.get(write)
+    sent = _fresh(fields.get(whole), cached, written) if whole else fields.get(fresh)
+    more = fields.get(extra)
+    answer, thought = fields.get(output), fields.get(reasoning)
+    if beside and thought is not None:
+        answer = (answer or 0) + thought
+    usage = Usage(
+        fresh_input=sent if more is None else (sent or 0) + more,
+        cache_read=cached,
+        cache_write_unsplit=written,
+        output=answer,
+        reasoning=thought,
+    )
+    if not fields.bad and not usage.total and not fields.get(total):
+        return None
+    return fields.close(usage, fields.get(total))
