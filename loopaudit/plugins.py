@@ -14,6 +14,7 @@ FORMATS: dict[str, str] = {
     "loopaudit": "loopaudit.formats.native.events:FORMAT",
     "claude_code": "loopaudit.formats.coding.claude_code:FORMAT",
     "codex": "loopaudit.formats.coding.codex:FORMAT",
+    "inspect": "loopaudit.formats.evals.inspect:FORMAT",
     "labelled_runs": "loopaudit.formats.evals.labelled_runs:FORMAT",
     "openai_agents": "loopaudit.formats.apis.openai_agents:FORMAT",
     "openai_responses": "loopaudit.formats.apis.openai_responses:FORMAT",

@@ -111,6 +111,7 @@ FILES: dict[str, tuple[str, int, int, int, int | None]] = {
     f"{SESSION}/subagents/agent-a7c41e09b.jsonl": ("claude_code", 3, 2, 0, 20_881),
     f"{WRAPPED}.jsonl": ("codex", 6, 5, 1, 40_475),
     f"{BARE}.jsonl": ("codex", 3, 2, 0, None),
+    "inspect/tide_tables.json": ("inspect", 4, 2, 1, 1_847),
     "labelled_runs/runs.jsonl": ("labelled_runs", 5, 5, 1, None),
     "openai_chat/conversation_a_line.jsonl": ("openai_chat", 12, 7, 1, None),
     "openai_chat/message_a_line.jsonl": ("openai_chat", 4, 4, 1, None),

@@ -17,7 +17,21 @@ from loopaudit.model import (
 )
 
 _ENDINGS = frozenset(
-    ("gz", "bz2", "xz", "zst", "json", "jsonl", "ndjson", "yaml", "yml", "txt", "log")
+    (
+        "gz",
+        "bz2",
+        "xz",
+        "zst",
+        "json",
+        "jsonl",
+        "ndjson",
+        "yaml",
+        "yml",
+        "txt",
+        "log",
+        "eval",
+        "traj",
+    )
 )
 
 
