@@ -21,6 +21,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("loopaudit.cli.report", "What loops there are, what they wasted, what stops them."),
     "show": ("loopaudit.cli.show", "The steps of one run, around the onset of its loops."),
     "cost": ("loopaudit.cli.cost", "What tokens and money went to, and which budgets they broke."),
+    "live": ("loopaudit.cli.live", "A mock agent under the same guards, step by step."),
+    "drill": ("loopaudit.cli.drill", "All scenarios against your guards: what would run away."),
     "explain": ("loopaudit.cli.explain", "What a rule, guard, format or price is and means."),
     "schema": ("loopaudit.cli.schema", "JSON Schema of the report or of our own log format."),
 }

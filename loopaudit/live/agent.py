@@ -12,7 +12,6 @@ from decimal import Decimal
 from random import Random
 
 from loopaudit.findings import Level
-from loopaudit.guards.preset import Preset
 from loopaudit.live.clock import Clock
 from loopaudit.live.guarded import Action, Guarded
 from loopaudit.live.model import Asked, Message, Model, ModelError, Reply, gather
@@ -111,27 +110,20 @@ def run_agent(
 
     `cap`: steps a request at most, the agent's own bound beside the guards'.
     """
-    talk = _Talk(guard, model, list(tools), clock, price, Random(seed), outcome or Outcome())
+    talk = Conversation(guard, model, list(tools), clock, price, Random(seed), outcome or Outcome())
     if system:
         talk.messages.append(Message("system", system))
-    bounds = [cap, *(p.limits["max_steps_per_request"] for p in guard.presets if _bounded(p))]
-    began = clock.now()
     with guard:
         for text in requests:
-            yield from talk.request(text, int(min(bounds)))
-            talk.outcome.seconds = round(clock.now() - began, 3)
+            yield from talk.request(text, cap)
             if talk.over:
                 break
         talk.finish()
 
 
-def _bounded(preset: Preset) -> bool:
-    return "max_steps_per_request" in preset.limits
-
-
 @dataclass(slots=True)
-class _Talk:
-    """One conversation under way."""
+class Conversation:
+    """One run under way; `model` and `tools` may change between requests."""
 
     guard: Guarded
     model: Model
@@ -151,8 +143,11 @@ class _Talk:
             return self.outcome.how == "error"
         return stopped.trip.level is Level.STOP_ALL or stopped.trip.detector == "token_budget"
 
-    def request(self, text: str, bound: int) -> Iterator[Event]:
-        guard = self.guard
+    def request(self, text: str, cap: int) -> Iterator[Event]:
+        """A user message and what follows; at most `cap` steps, or what a guard set allows."""
+        guard, began = self.guard, self.clock.now()
+        own = (preset.limits.get("max_steps_per_request", cap) for preset in guard.presets)
+        bound = int(min((cap, *own)))
         self.messages.append(Message("user", text))
         guard.user(text)
         yield Requested(text)
@@ -184,6 +179,7 @@ class _Talk:
         guard.finish_step()
         yield from self._acted()
         self.outcome.how = "stopped" if guard.stopped is not None else how
+        self.outcome.seconds = round(self.outcome.seconds + self.clock.now() - began, 3)
         yield Ended(len(guard.run.steps), self.outcome.how, self._closing())
 
     def _ask(self) -> Generator[Event, None, Reply | None]:

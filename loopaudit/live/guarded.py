@@ -94,7 +94,8 @@ class Guarded:
 
     `guards`: names ("fuses:demo") or presets; none: nothing is judged, the run is recorded all the
     same. `service`: meters shared by many runs. `record`: a binary stream that gets the transcript
-    in our own format, line by line. `clock` gives seconds since the epoch.
+    in our own format, line by line (`header`: its first line too). `clock` gives seconds since the
+    epoch.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Guarded:
         parent: str | None = None,
         service: Sequence[ServiceSession] = (),
         record: IO[bytes] | None = None,
+        header: bool = True,
         tools: ToolTable | None = None,
         mask: Callable[[str], str] | None = None,
         clock: Callable[[], float] = time.time,
@@ -136,12 +138,10 @@ class Guarded:
             mask=mask,
             live=True,
         )
-        if record is not None:
+        if record is not None and header:
             record.write(dump({"loopaudit": VERSION}) + b"\n")
             self._line = 1
-        self._add(
-            RunPiece(self.id, 0, agent=agent, parent=parent, task_type=task_type, at=clock())
-        )
+        self._add(RunPiece(self.id, 0, agent=agent, parent=parent, task_type=task_type, at=clock()))
 
     # -- what the loop tells ----------------------------------------------------------------------
 
@@ -152,11 +152,11 @@ class Guarded:
             self.stopped = None
         self._boundary(BoundaryKind.USER, text, at)
 
-    def proceed(self, at: float | None = None) -> bool:
+    def proceed(self) -> bool:
         """Ends the step under way and judges whether another one may begin."""
         self.finish_step()
         if self.stopped is None:
-            self._before_step(at)
+            self._before_step()
         return self.stopped is None
 
     def notes(self) -> list[str]:
@@ -236,9 +236,9 @@ class Guarded:
             call.index, call.step, call.position = self._flat, step.index, position
             self._flat += 1
         self._open = _Open(step)
-        self._judge(lambda session: session.step_started(step), None)
+        self._judge("step_started", step)
         for call in step.calls:
-            self._judge(lambda session, call=call: session.call_proposed(call), call)
+            self._judge("call_proposed", call, call)
         return self._allowed(step)
 
     def _allowed(self, step: Step) -> list[Call]:
@@ -296,9 +296,9 @@ class Guarded:
         for call in step.calls:
             if call.ended is not None and (step.ended is None or call.ended > step.ended):
                 step.ended = call.ended
-            self._judge(lambda session, call=call: session.call_ended(call), call)
+            self._judge("call_ended", call, call)
         last = step.calls[-1] if step.calls else None
-        self._judge(lambda session: session.step_ended(step), None, last)
+        self._judge("step_ended", step, last)
         for meter in self._service:
             for trip in meter.step_ended(self.id, step):
                 self._act(meter.name, trip, last)
@@ -313,12 +313,12 @@ class Guarded:
         self.finish_step()
         if self.stopped is not None:
             self._boundary(BoundaryKind.GUARD_STOP, self.stopped.message)
-            self._judge(lambda session: session.before_step(len(self.run.steps)), None)
+            self._judge("before_step", len(self.run.steps))
         if outcome is not None:
             self._add(RunPiece(self.id, 0, outcome=outcome, outcome_source="live"))
         run, before = self._assembler.growing(self.id)
         run.after = before
-        self._judge(lambda session: session.run_ended(run), None)
+        self._judge("run_ended", run)
         self._closed = True
         return run
 
@@ -359,24 +359,20 @@ class Guarded:
     def _boundary(self, kind: BoundaryKind, text: str, at: float | None = None) -> None:
         self._add(BoundaryPiece(self.id, 0, kind, self._now(at), text))
         boundary = self._assembler.growing(self.id)[1][-1]
-        self._judge(lambda session: session.boundary(boundary), None)
+        self._judge("boundary", boundary)
 
-    def _before_step(self, at: float | None) -> None:
+    def _before_step(self) -> None:
         index = len(self.run.steps)
-        self._judge(lambda session: session.before_step(index, self._now(at)), None)
+        self._judge("before_step", index)
         for meter in self._service:
             for trip in meter.before_step(self.id, index):
                 self._act(meter.name, trip, None)
 
-    def _judge(
-        self,
-        event: Callable[[GuardSession], Sequence[Trip]],
-        call: Call | None,
-        last: Call | None = None,
-    ) -> None:
+    def _judge(self, event: str, about: Any, call: Call | None = None) -> None:
+        """Feeds one event to all sessions; `call`: whose tool a verdict is about."""
         for name, session in self._sessions:
-            for trip in event(session):
-                self._act(name, trip, call or last)
+            for trip in getattr(session, event)(about):
+                self._act(name, trip, call)
 
     def _act(self, guard: str, trip: Trip, call: Call | None) -> None:
         tool = None if call is None else call.tool

@@ -58,10 +58,11 @@ class MockModel:
         self._turn = None
         self._clock.sleep(turn.seconds)
         text = self._fill(spoken(turn.say, self._language))
-        asked = []
-        for call in turn.calls:
+        asked: list[Asked] = []
+        for scripted in turn.calls:
             self._calls += 1
-            asked.append(Asked(f"call_{self._calls}", call.tool, self._fill(call.args)))
+            args = self._fill(scripted.args)
+            asked.append(Asked(f"call_{self._calls}", scripted.tool, args))
         if text:
             half = len(text) // 2
             yield Delta(text=text[:half])
@@ -203,4 +204,3 @@ def _schema(parameters: Any) -> dict[str, Any]:
 
 def tools_of(scenario: Scenario, clock: Clock, seed: int, language: str) -> list[MockTool]:
     return [MockTool(tool, clock, seed, language) for tool in scenario.tools]
-

@@ -11,7 +11,7 @@ from loopaudit.model import Usage
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call that the model asks for. `args`: the parsed value, or the raw text if it is no JSON."""
+    """A call that the model asks for. `args`: the parsed value, or the raw text."""
 
     id: str
     tool: str

@@ -46,8 +46,8 @@ One TOML file a scenario; a text is a string, or a table by language:
     after = 1                       # from so many messages on
     turns = [{ say = "…" }]         # what it does then, in place of the rest
 
-In `say`, arguments and answers `<n>` is the number of the step in this request, `<id>` a made-up id,
-`<time>` the time, `<percent>` 10 a step up to 100.
+In `say`, arguments and answers `<n>` is the number of the step in this request, `<id>` a made-up
+id, `<time>` the time, `<percent>` 10 a step up to 100.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ from loopaudit.errors import ConfigError, UsageError
 from loopaudit.live.scenario import (
     ENDS,
     Answer,
-    ScriptedCall,
     Failure,
     Price,
     Scenario,
+    ScriptedCall,
     ScriptedTool,
     Text,
     Turn,
