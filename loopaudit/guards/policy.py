@@ -14,7 +14,7 @@ NONE: tuple[Trip, ...] = ()
 
 #: what is said or done once per chain; a warning and a stop are given at each event that holds,
 #: except by rules marked `once`: a sum that has passed its limit stays above it
-_ONCE = frozenset({Level.CONVERGE, Level.ALERT, Level.WITHDRAW})
+ONCE = frozenset({Level.CONVERGE, Level.ALERT, Level.WITHDRAW})
 
 # readings of the watchdog's detector that are no rule of their own (see `detectors.watchdog`)
 _STEPS, _PROGRESS = "request_steps", "progress"
@@ -77,7 +77,7 @@ class Policy:
         for level, threshold in limits.levels:
             if not (count > threshold or (count == threshold and not rule.over)):
                 continue
-            once = rule.once or level in _ONCE
+            once = rule.once or level in ONCE
             if once and (reading.signal, level, reading.group) in self._told:
                 return None
             return Trip(
@@ -99,7 +99,7 @@ class Policy:
             found.sort(key=_rank)
         trips = [trip for _, trip in (found[:1] if self._first else found)]
         for trip in trips:
-            if trip.level in _ONCE or self._rules[trip.detector][2].once:
+            if trip.level in ONCE or self._rules[trip.detector][2].once:
                 self._told.add((trip.detector, trip.level, trip.group))
         return trips
 

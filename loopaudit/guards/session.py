@@ -8,7 +8,8 @@ from typing import Any
 from loopaudit.detectors.base import Detector
 from loopaudit.errors import ExtensionError
 from loopaudit.findings import Reading, Trip
-from loopaudit.guards.policy import NONE, Watchdog, policy
+from loopaudit.guards import policy as policies
+from loopaudit.guards.policy import NONE, Policy, Watchdog
 from loopaudit.guards.preset import Preset, PresetRule
 from loopaudit.model import Boundary, BoundaryKind, Call, Run, Step
 
@@ -20,7 +21,7 @@ class GuardSession:
 
     Rules whose detector needs something in `missing` give no verdicts and stand in `undecidable` as
     (signal, what is missing). Detectors of the whole service are left out: see `service`.
-    `observe` gets every reading.
+    `observe` gets every reading; `policy` makes what judges them, by default what the preset names.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class GuardSession:
         task_type: str | None = None,
         missing: frozenset[str] = frozenset(),
         observe: Callable[[Reading], object] | None = None,
+        policy: Callable[[Preset, list[PresetRule]], Policy] | None = None,
     ) -> None:
         preset = preset.for_task(task_type)
         self.preset = preset
@@ -39,7 +41,7 @@ class GuardSession:
         self._detectors: list[Detector] = []
         self._missing: list[tuple[str, str]] = []
         decidable = self._open(preset, missing)
-        self._policy = policy(preset, decidable)
+        self._policy = (policy or policies.policy)(preset, decidable)
         self._boundary = self._handlers("boundary")
         self._step_started = self._handlers("step_started")
         self._call_proposed = self._handlers("call_proposed")

@@ -76,6 +76,7 @@ class AuditOptions:
     progress: Callable[[int, int], None] | None = None  # bytes done, bytes in all
     excerpts: bool = False
     estimate: bool = False  # count what a log tells not at all, or only the beginning of
+    traced: tuple[presets.Preset, ...] = ()  # sets whose counts are kept (see `replay.crossing`)
     now: float | None = None  # for "still running"; None: the clock
 
 
@@ -171,7 +172,7 @@ def make_plan(options: AuditOptions) -> Plan:
     guards = guards or (default,)
     for preset in (default, *guards):
         presets.unreachable(preset)  # makes every detector once: a bad option is met here
-    needs_text = any(preset.needs_text for preset in guards)
+    needs_text = any(preset.needs_text for preset in (*guards, *options.traced))
     keep = Keep(vectors=needs_text)
     if options.excerpts:
         keep = Keep(args=500, result=500, error=500, text=500, vectors=needs_text)
@@ -189,6 +190,7 @@ def make_plan(options: AuditOptions) -> Plan:
             settings.table("task_types"), partial(settings.place, "task_types")
         ),
         count_tokens=options.estimate,
+        traced=options.traced,
     )
 
 

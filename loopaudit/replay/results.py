@@ -20,6 +20,7 @@ from loopaudit.model import (
     Usage,
     UsageMark,
 )
+from loopaudit.replay.crossing import Crossings
 
 UNKNOWN = -1  # in integer columns: the log does not say
 MARKS = tuple(UsageMark)
@@ -87,6 +88,7 @@ class RunResult:
     trips: dict[str, list[Trip]] = field(default_factory=dict)  # by preset
     undecidable: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     inherited: set[int] = field(default_factory=set)  # steps owned by another run
+    crossings: dict[str, Crossings] = field(default_factory=dict)  # by preset, where asked for
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.sources import Source
 from loopaudit.masks import mask
 from loopaudit.model import Run
+from loopaudit.replay.crossing import record
 from loopaudit.replay.hindsight import judge
 from loopaudit.replay.replay import replay_run
 from loopaudit.replay.results import JobResult, RunResult, columns
@@ -39,6 +40,7 @@ class Plan:
     tools: ToolTable = field(default_factory=ToolTable)
     task_rules: tuple[Rule, ...] = ()
     count_tokens: bool = False  # of runs whose log tells no usage
+    traced: tuple[Preset, ...] = ()  # sets whose counts are wanted, for thresholds to be looked up
 
 
 def ingest(sources: list[Source], plan: Plan) -> Ingested:
@@ -91,9 +93,11 @@ def replay(run: Run, plan: Plan) -> RunResult:
     trips = replay_run(run, sessions)
     findings, not_loops = judge(run, readings, plan.default, watcher.dismissed())
     undecidable = [list(session.undecidable) for session in sessions]
+    crossings = {preset.name: record(run, preset) for preset in plan.traced}
     del sessions, watcher, readings  # they hold on to calls, which the columns replace
     table, content = columns(run)
     result = RunResult(run, table, content, findings=findings, not_loops=not_loops)
+    result.crossings = crossings
     for preset, verdicts, needs in zip(plan.guards, trips, undecidable, strict=False):
         result.trips[preset.name] = verdicts
         result.undecidable[preset.name] = needs

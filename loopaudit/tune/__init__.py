@@ -1,0 +1,1 @@
+"""Advice on thresholds per task type, from the user's own runs."""

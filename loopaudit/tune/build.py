@@ -1,0 +1,157 @@
+"""Builds the sweep of one guard set over runs of one task type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loopaudit.findings import Level
+from loopaudit.guards.preset import Preset, PresetRule, Thresholds
+from loopaudit.replay.crossing import Crossings, Series, needs_replay
+from loopaudit.replay.results import UNKNOWN
+from loopaudit.tune.corpus import Sample
+from loopaudit.tune.dimensions import (
+    LIMITS,
+    OPTIONS,
+    USD_LIMIT,
+    Choice,
+    Dimension,
+    greatest,
+    values_of,
+    variants,
+)
+from loopaudit.tune.sweep import BASE_STEPS, Flat, LookUp, Replayed, Sweep, first_steps, flat
+from loopaudit.tune.sweep import mixed_of as _mixed_of
+
+if TYPE_CHECKING:
+    from numpy import int32
+    from numpy.typing import NDArray
+
+_PICO = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """One threshold of a rule before values to try are found for it."""
+
+    rule: PresetRule
+    level: Level
+    poll: bool
+    now: float | None
+
+
+def turned(preset: Preset, *, stops: bool) -> Iterator[Turned]:
+    """The thresholds of the rules that can be turned: those that stop a run, or the mildest ones of
+    those that do not."""
+    for rule in preset.rules:
+        if rule.detector_class.scope != "run":
+            continue
+        for poll in (False, True):
+            own: Thresholds | None = rule.poll if poll else rule.thresholds
+            if own is None:
+                continue
+            levels = [(level, n) for level, n in own.levels if level.stops == stops]
+            if levels:
+                level, now = min(levels, key=lambda pair: pair[1])
+                yield Turned(rule, level, poll, now)
+
+
+def sweep(
+    preset: Preset, samples: Sequence[Sample], training: Sequence[int], *, stops: bool = True
+) -> Sweep:
+    """`preset` is that of the task type. Values to try come from the `training` runs alone."""
+    crossings = [one.counted.get(preset.name, Crossings()) for one in samples]
+    if preset.set == LIMITS:
+        crossings = [_with_usd(c, s) for c, s in zip(crossings, samples, strict=True)]
+    if stops and needs_replay(preset):
+        return Replayed(tuple(_replayed(preset, crossings, training)), preset, crossings)
+    other = {
+        (rule.signal, value): [one.counted.get(changed.name, Crossings()) for one in samples]
+        for rule, _, value, changed in variants(preset)
+    }
+    dimensions: list[Dimension] = []
+    tables: list[NDArray[int32]] = []
+    wanted = list(turned(preset, stops=stops))
+    if preset.set == LIMITS and stops:
+        wanted.append(_usd_rule(preset))
+    for one in wanted:
+        dimension, table = _looked_up(one, crossings, other, training)
+        dimensions.append(dimension)
+        tables.append(table)
+    mixed = _mixed_of(crossings, preset) if preset.policy == "first" and stops else None
+    return LookUp(tuple(dimensions), tables, mixed)
+
+
+def _looked_up(
+    one: Turned,
+    crossings: list[Crossings],
+    other: dict[tuple[str, float], list[Crossings]],
+    training: Sequence[int],
+) -> tuple[Dimension, NDArray[int32]]:
+    import numpy
+
+    rule = one.rule
+    signal = rule.signal
+    reached = greatest((crossings[i] for i in training), signal, one.poll)
+    values = values_of(rule, reached, one.now)
+    sources: dict[float | None, Flat] = {None: flat(crossings, signal, one.poll)}
+    for (of, value), counted in other.items():
+        if of == signal:
+            sources[value] = flat(counted, signal, one.poll)
+    choices = [Choice(v, option) for v in values for option in sources]
+    rows = [first_steps(sources[c.option], len(crossings), c.threshold, rule.over) for c in choices]
+    rows.append(first_steps(sources[None], len(crossings), None, rule.over))
+    choices.append(Choice(None))
+    now = choices.index(Choice(one.now))
+    met = sum(n > values[0] if rule.over else n >= values[0] for n in reached) if values else 0
+    option = next((o for o in OPTIONS if len(sources) > 1 and o in rule.options), None)
+    dimension = Dimension(
+        signal, one.level, one.poll, rule.unit, rule.over, tuple(choices), now, option, met
+    )
+    return dimension, numpy.stack(rows)
+
+
+def _replayed(
+    preset: Preset, crossings: list[Crossings], training: Sequence[int]
+) -> Iterator[Dimension]:
+    own = [crossings[i] for i in training]
+    for one in turned(preset, stops=True):
+        reached = greatest(own, one.rule.signal, one.poll)
+        # each combination is a replay: fewer values
+        values = [v for v in values_of(one.rule, reached, one.now) if v <= 12 or v == one.now]
+        choices = (*(Choice(v) for v in values), Choice(None))
+        yield Dimension(
+            one.rule.signal, one.level, one.poll, one.rule.unit, one.rule.over, choices,
+            choices.index(Choice(one.now)), None, sum(n >= values[0] for n in reached),
+        )  # fmt: skip
+    if preset.policy == "watchdog":
+        base = preset.limits[BASE_STEPS]
+        values = sorted({4, 6, 8, 10, 12, 16, 20, 25, 30, 40, 60, base})
+        choices = (*(Choice(v) for v in values), Choice(None))
+        yield Dimension(
+            BASE_STEPS, Level.STOP, False, "steps", False, choices, choices.index(Choice(base)),
+            None, len(own),
+        )  # fmt: skip
+
+
+def _usd_rule(preset: Preset) -> Turned:
+    """A limit of money for a run has no detector: a worker knows no prices."""
+    model = preset.rules[-1]
+    limit = preset.limits.get(USD_LIMIT)
+    rule = replace(
+        model, signal=USD_LIMIT, unit="usd", over=False, options={}, reason="the run's budget"
+    )
+    return Turned(rule, Level.STOP, False, limit)
+
+
+def _with_usd(crossings: Crossings, one: Sample) -> Crossings:
+    """The table with what the run had cost after each step."""
+    if one.pico is None:
+        return crossings
+    series, spent = Series(), 0
+    for step, cost in enumerate(one.pico):
+        if cost != UNKNOWN:
+            spent += cost
+            series.add(spent / _PICO, step + 1)
+    return replace(crossings, series={**crossings.series, (USD_LIMIT, False): series})

@@ -1,0 +1,62 @@
+"""Cuts the runs of a type in two: half to choose thresholds on, half to see whether they hold.
+
+Runs of one session stay together. Where nearly all runs tell when they began, and over more than a
+day, the later half is held out, as it will be in use; else whole projects, where there are at least
+eight; else sessions, by a digest of their id and so always the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
+from loopaudit.tune.corpus import Sample
+
+TIME, PROJECT, SESSION = "time", "project", "session"
+WAYS = (TIME, PROJECT, SESSION)
+_PROJECTS = 8
+_MOST = 0.9
+_DAY = 86_400.0
+
+
+def way_of(samples: Sequence[Sample]) -> str:
+    """How these runs are best cut."""
+    times = [s.started for s in samples if s.started is not None]
+    sessions = {s.session for s in samples}
+    enough = times and len(times) >= _MOST * len(samples) and len(sessions) >= 4
+    if enough and max(times) - min(times) > _DAY:
+        return TIME
+    projects = {s.project for s in samples if s.project is not None}
+    known = sum(s.project is not None for s in samples)
+    if known >= _MOST * len(samples) and len(projects) >= _PROJECTS:
+        return PROJECT
+    return SESSION
+
+
+def split(samples: Sequence[Sample], way: str) -> tuple[list[int], list[int]]:
+    """Numbers of the runs for training, and of those held out."""
+    if way == TIME:
+        return _by_time(samples)
+    key: Callable[[Sample], str] = (
+        (lambda s: s.session if s.project is None else s.project)
+        if way == PROJECT
+        else (lambda s: s.session)
+    )
+    held = {name: _digest(name) & 1 for name in {key(s) for s in samples}}
+    training = [n for n, s in enumerate(samples) if not held[key(s)]]
+    return training, [n for n, s in enumerate(samples) if held[key(s)]]
+
+
+def _by_time(samples: Sequence[Sample]) -> tuple[list[int], list[int]]:
+    began: dict[str, float] = {}
+    for one in samples:
+        if one.started is not None:
+            began[one.session] = min(one.started, began.get(one.session, one.started))
+    order = sorted({s.session for s in samples}, key=lambda s: (began.get(s, float("inf")), s))
+    early = set(order[: (len(order) + 1) // 2])
+    training = [n for n, s in enumerate(samples) if s.session in early]
+    return training, [n for n, s in enumerate(samples) if s.session not in early]
+
+
+def _digest(name: str) -> int:
+    return sha256(name.encode("utf-8", "replace")).digest()[0]
