@@ -56,6 +56,16 @@ def live(
         bool,
         typer.Option("--compare", help="Without guard and under each, beside the prediction."),
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="openai:NAME", help="A real model in place of the mock one (extra `live`)."
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Of an OpenAI-compatible server, for --model."),
+    ] = None,
     record: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write the transcript here, for `loopaudit report`."),
@@ -90,9 +100,15 @@ def live(
     names = guard or given.preferences(chosen).guards or ("loopaudit",)
     guards = [] if no_guard else living.guards(chosen, names)
     ways = living.ways(chosen, language, seed, real_time)
+    if base_url is not None and model is None:
+        raise UsageError("--base-url is for --model", "--model openai:NAME")
     if prompt is not None and scenario:
         raise UsageError("--prompt chooses the scenario itself", "give one of the two")
     played = living.scenarios(scenario or ())
+    if model is not None:
+        if compare:
+            raise UsageError("--compare plays the mock model only", "leave out --model")
+        return _real(model, base_url, played, prompt, guards, ways, screen, record)
     if compare:
         return _compare(played or living.scenarios(("all",)), guards, ways, screen, format)
     if played:
@@ -153,6 +169,40 @@ def _play(
                 one, guards, ways, record=stream, header=number == 0, watch=narrator.tell
             )
             put([closing(outcomes)], sys.stdout)
+    return 0
+
+
+def _real(
+    model: str,
+    base_url: str | None,
+    played: list[Scenario],
+    prompt: str | None,
+    guards: list[Preset],
+    ways: Ways,
+    screen: Screen,
+    record: str | None,
+) -> int:
+    """A real model with the scenario's user messages and mock tools, in real time."""
+    from loopaudit.cli.recording import recording
+    from loopaudit.live.endpoint import Endpoint
+    from loopaudit.live.real import run_real
+    from loopaudit.live.scenario_file import find, triggered
+    from loopaudit.render.live import Narrator, closing
+    from loopaudit.render.screen import put
+
+    vendor, _, name = model.partition(":")
+    if vendor != "openai" or not name:
+        raise UsageError(f"--model {model!r} is not known", "--model openai:NAME")
+    if len(played) > 1:
+        raise UsageError("--model plays one scenario", "one --scenario, or --prompt")
+    scenario = played[0] if played else triggered(prompt or "") or find("normal")
+    endpoint = Endpoint(name, base_url)
+    with recording(record) as stream:
+        narrator = Narrator(sys.stdout, screen, guards)
+        real = run_real(endpoint, scenario, guards, ways, prompt, stream)
+        for event in real.events:
+            narrator.tell(0, event)
+        put([closing([real.outcome])], sys.stdout)
     return 0
 
 
