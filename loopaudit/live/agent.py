@@ -12,6 +12,7 @@ from decimal import Decimal
 from random import Random
 
 from loopaudit.findings import Level
+from loopaudit.keys import canonical
 from loopaudit.live.clock import Clock
 from loopaudit.live.guarded import Action, Guarded
 from loopaudit.live.model import Asked, Message, Model, ModelError, Reply, gather
@@ -225,22 +226,18 @@ class Conversation:
             cost=cost,
             model=self.model.name,
             finish=reply.finish,
-            started=self.clock.now(),
-            ended=self.clock.now(),
         )
         self._spent(reply.usage, cost)
         step = len(guard.run.steps) - 1
         yield Responded(step, reply, cost)
         yield from self._acted()
-        running = {call.position for call in allowed}
         by_name = {tool.name: tool for tool in self.tools}
-        asked = [call for i, call in enumerate(reply.calls) if i in running]
-        answers = run_all([(by_name.get(call.tool), call.args) for call in asked])
+        answers = run_all([(by_name.get(tool), args) for _, tool, args in allowed])
         began = self.clock.now()
         self.clock.sleep(max((answer.seconds for answer in answers), default=0.0))
-        for call, answer in zip(asked, answers, strict=True):
+        for (call_id, _, _), answer in zip(allowed, answers, strict=True):
             guard.result(
-                call.id,
+                call_id,
                 answer.text,
                 error=answer.error,
                 http_status=answer.status,
@@ -248,12 +245,12 @@ class Conversation:
                 exit_code=answer.exit_code,
                 at=round(began + answer.seconds, 3),
             )
-        done = iter(answers)
-        for i, call in enumerate(reply.calls):
-            got = next(done) if i in running else None
-            text = got.text if got is not None else guard.run.steps[step].calls[i].text
-            self.messages.append(Message("tool", str(text), call_id=call.id))
-            yield Called(step, call, got)
+        for (call_id, tool, args), answer in zip(allowed, answers, strict=True):
+            self.messages.append(Message("tool", _text(answer.text), call_id=call_id))
+            yield Called(step, Asked(call_id, tool, args), answer)
+        for (call_id, tool, args), text in guard.refused:
+            self.messages.append(Message("tool", text, call_id=call_id))
+            yield Called(step, Asked(call_id, tool, args), None)
 
     def _spent(self, usage: Usage | None, cost: Decimal | None) -> None:
         self.outcome.steps += 1
@@ -284,6 +281,10 @@ class Conversation:
         outcome.run = guard.close(_LABELS.get(outcome.how))
         outcome.actions = guard.actions
         outcome.stopped = guard.stopped
+
+
+def _text(result: object) -> str:
+    return result if isinstance(result, str) else canonical(result).decode("utf-8", "replace")
 
 
 _LABELS = {"answered": "success", "error": "error"}

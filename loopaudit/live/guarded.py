@@ -13,7 +13,7 @@ same order as the replay does; it holds no rule of its own.
             if not reply.calls:
                 break
             for call in allowed:
-                guard.result(call.id, run(call))
+                guard.result(call.id, run(call))  # and into `messages`, as any loop does
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ class Guarded:
         self.stopped: Action | None = None  # the verdict that ended the run
         self.actions: list[Action] = []  # all verdicts so far, in order
         self.withdrawn: dict[str, str] = {}  # tools no longer offered, and why
+        self.refused: list[tuple[Any, str]] = []  # calls of the last response, and their answer
         self.presets = loaded
         self._sessions = [(p.name, GuardSession(p, task_type=task_type)) for p in loaded]
         self._service = tuple(service)
@@ -207,13 +208,14 @@ class Guarded:
         id: str | None = None,
         started: float | None = None,
         ended: float | None = None,
-    ) -> list[Call]:
-        """A model response: the calls that may run.
+    ) -> list[Any]:
+        """A model response: those of `calls` that may run, as they were given.
 
         `calls` are (id, tool, arguments), or objects with `id`, `name` and `arguments`. `tokens` is
-        (input, output) or a `Usage`. A call that is refused gets its answer here.
+        (input, output) or a `Usage`. The others stand in `refused`, with what to tell the model.
         """
         self.finish_step()
+        given = list(calls)
         now = self._now(ended)
         usage = tokens if isinstance(tokens, Usage) or tokens is None else _usage(*tokens)
         piece = ResponsePiece(
@@ -224,7 +226,7 @@ class Guarded:
             ended=now,
             model=model,
             text=text,
-            calls=tuple(_call(call, now) for call in calls),
+            calls=tuple(_call(call, now) for call in given),
             usage=usage,
             cost=cost,
             finish=finish,
@@ -239,22 +241,23 @@ class Guarded:
         self._judge("step_started", step)
         for call in step.calls:
             self._judge("call_proposed", call, call)
-        return self._allowed(step)
+        return self._allowed(step, given)
 
-    def _allowed(self, step: Step) -> list[Call]:
+    def _allowed(self, step: Step, given: list[Any]) -> list[Any]:
+        self.refused = []
         allowed = []
-        for call in step.calls:
+        for call, own in zip(step.calls, given, strict=False):
             if self.stopped is not None:
-                self._refuse(call, self.stopped.trip.reason or self.stopped.trip.detector)
+                reason = self.stopped.trip.reason or self.stopped.trip.detector
             elif call.tool in self.withdrawn:
-                self._refuse(call, self.withdrawn[call.tool])
+                reason = self.withdrawn[call.tool]
             else:
-                allowed.append(call)
+                allowed.append(own)
+                continue
+            text = said("refused", self._language, reason=reason)
+            self.refused.append((own, text))
+            self.result(call.id, text, status=CallStatus.BLOCKED)
         return allowed
-
-    def _refuse(self, call: Call, reason: str) -> None:
-        text = said("refused", self._language, reason=reason)
-        self.result(call.id, text, status=CallStatus.BLOCKED)
 
     def result(
         self,
@@ -316,8 +319,7 @@ class Guarded:
             self._judge("before_step", len(self.run.steps))
         if outcome is not None:
             self._add(RunPiece(self.id, 0, outcome=outcome, outcome_source="live"))
-        run, before = self._assembler.growing(self.id)
-        run.after = before
+        run = self.run
         self._judge("run_ended", run)
         self._closed = True
         return run
@@ -327,7 +329,7 @@ class Guarded:
     @property
     def run(self) -> Run:
         """The run as far as it went."""
-        return self._assembler.growing(self.id)[0]
+        return self._assembler.growing(self.id)
 
     @property
     def retry(self) -> RetryPolicy:
@@ -358,8 +360,7 @@ class Guarded:
 
     def _boundary(self, kind: BoundaryKind, text: str, at: float | None = None) -> None:
         self._add(BoundaryPiece(self.id, 0, kind, self._now(at), text))
-        boundary = self._assembler.growing(self.id)[1][-1]
-        self._judge("boundary", boundary)
+        self._judge("boundary", self.run.after[-1])
 
     def _before_step(self) -> None:
         index = len(self.run.steps)

@@ -61,7 +61,7 @@ class MockModel:
         asked: list[Asked] = []
         for scripted in turn.calls:
             self._calls += 1
-            args = self._fill(scripted.args)
+            args = {} if scripted.args is None else self._fill(scripted.args)
             asked.append(Asked(f"call_{self._calls}", scripted.tool, args))
         if text:
             half = len(text) // 2

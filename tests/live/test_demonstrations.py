@@ -168,7 +168,7 @@ def test_the_diligent_editor_is_renewed_at_4_10_16_and_stopped_before_25() -> No
         if not guard.proceed():
             break
         for call in guard.response(None, [(str(number), "write_file", {"path": f"{number}.md"})]):
-            guard.result(call.id, "written")
+            guard.result(call[0], "written")
         guard.finish_step()
         budgets.append(guard.budget)
     assert [budgets.index(b) + 1 for b in (6, 12, 18, 24)] == [1, 4, 10, 16]
@@ -212,7 +212,7 @@ def test_a_withdrawn_tool_is_no_longer_offered() -> None:
         guard.user("go")
         assert guard.proceed()
         [call] = guard.response(None, [("1", "fetch", {"url": "u"})])
-        guard.result(call.id, "404 Not Found", error=True, http_status=404)
+        guard.result(call[0], "404 Not Found", error=True, http_status=404)
         assert guard.proceed()
         assert list(guard.withdrawn) == ["fetch"]
         assert any("fetch" in note for note in guard.notes())
