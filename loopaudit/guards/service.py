@@ -41,6 +41,7 @@ class ServiceSession:
         self._policy = Policy(preset, rules)
         self._observe = observe
         self._over: Trip | None = None  # the verdict that stops all runs
+        self._over_at: float | None = None
         self._stopped: set[str] = set()
         self._lock = Lock()
 
@@ -61,14 +62,19 @@ class ServiceSession:
             trips: list[Trip] = []
             if self._over is not None and run not in self._stopped:
                 self._stopped.add(run)
-                trips.append(replace(self._over, step=step.index, saves_from=step.index))
+                # a response that was there by then is paid for
+                over_at = self._over_at
+                paid = step.at is not None and over_at is not None and step.at <= over_at
+                saves_from = step.index + paid
+                trips.append(replace(self._over, step=step.index, saves_from=saves_from))
             readings = [r for detector in self._detectors for r in detector.step_ended(step)]
             if self._observe is not None:
                 for reading in readings:
                     self._observe(replace(reading, note=_trail(run, step, reading.note)))
             for trip in self._policy.judge(readings, None, step.index + 1):
                 if trip.level is Level.STOP_ALL:
-                    self._over = self._over or trip
+                    if self._over is None:
+                        self._over, self._over_at = trip, step.ended
                     if run in self._stopped:
                         continue
                     self._stopped.add(run)
