@@ -129,6 +129,7 @@ class Guarded:
         self._flat = 0  # calls so far
         self._open: _Open | None = None
         self._notes: deque[str] = deque()
+        self._again: dict[str, deque[str]] = {}  # id as given -> open ids of the last response
         self._closed = False
         self._token: Token[str | None] | None = None
         self._assembler = RunAssembler(
@@ -226,7 +227,7 @@ class Guarded:
             ended=now,
             model=model,
             text=text,
-            calls=tuple(_call(call, now) for call in given),
+            calls=self._named([_call(call, now) for call in given]),
             usage=usage,
             cost=cost,
             finish=finish,
@@ -242,6 +243,17 @@ class Guarded:
         for call in step.calls:
             self._judge("call_proposed", call, call)
         return self._allowed(step, given)
+
+    def _named(self, calls: list[CallPiece]) -> tuple[CallPiece, ...]:
+        """The calls with ids that differ within the response; `_again` has the new ones."""
+        self._again = {}
+        for number, call in enumerate(calls):
+            if call.id is not None:
+                others = self._again.setdefault(call.id, deque())
+                if any(call.id == other.id for other in calls[:number]):
+                    call.id = f"{call.id}#{number + 1}"
+                others.append(call.id)
+        return tuple(calls)
 
     def _allowed(self, step: Step, given: list[Any]) -> list[Any]:
         self.refused = []
@@ -272,6 +284,8 @@ class Guarded:
         at: float | None = None,
     ) -> None:
         """The answer to a call, by its id. `text`: str or a JSON value."""
+        if call is not None and self._again.get(call):
+            call = self._again[call].popleft()
         self._add(
             ResultPiece(
                 self.id,
