@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -23,7 +24,7 @@ from loopaudit.ingest.opening import (
     open_stream,
 )
 from loopaudit.ingest.salvage import parse
-from loopaudit.ingest.sources import Source
+from loopaudit.ingest.sources import Source, is_database
 
 #: records looked at to choose a reader: a few, and more where those leave doubt
 FIRST_LOOK, SECOND_LOOK = 6, 64
@@ -73,13 +74,21 @@ class Head:
 
     def __init__(self, source: Source, log_format: str | None) -> None:
         self.source = source
-        self.values: list[tuple[int, Any]] | None = None
-        self.line_count = 0  # of a document
+        self.values: Iterable[tuple[int, Any]] | None = None
+        self.line_count = 0  # of a document; records of a database or store
         self.lost: list[tuple[int, str]] = []  # line and reason, of a document
         self.shallow = False  # values of a document that are nested too deep are left out
         self.locate: Callable[..., int] | None = None
         self.plain = False  # neither packed nor a document: lines can be found again
         self.rows: list[tuple[bytes, Any]] = []  # raw line, its value or `None` if not parsed
+        self._stream: Any = _unlined(source)
+        if self._stream is not None:
+            try:
+                self.format, self.confidence = self._records_of(self._stream, log_format)
+            except BaseException:
+                self.close()
+                raise
+            return
         self._stream = open_stream(source.real)
         self._records: list[Any] = []
         self._cut: CutStream | None = None
@@ -101,6 +110,34 @@ class Head:
         if self._cut is not None:
             raise self._cut
         return self._lines
+
+    def _records_of(self, kept: Any, log_format: str | None) -> tuple[Format, float]:
+        """Choose the reader of what has records but no lines: a database, a session of a store."""
+        tables = getattr(kept, "tables", None)
+        first = [] if tables is not None else list(islice(kept.records(), FIRST_LOOK))
+        sample = Sample(self.source.path, [value for _, value in first], tables=tables or {})
+        form, sure = self._surest(sample) if log_format is None else (load_format(log_format), 1.0)
+
+        def records() -> Iterator[tuple[int, Any]]:
+            kept.lost.clear()  # of the first look
+            for line, value in kept.records(form.tables) if tables is not None else kept.records():
+                self.line_count += 1
+                yield line, value
+            self.lost += kept.lost
+
+        self.values = records()
+        return form, sure
+
+    def _surest(self, sample: Sample) -> tuple[Format, float]:
+        ranking = rank_formats(sample)
+        best, form = ranking[0]
+        if best < MIN_CONFIDENCE:
+            named = ", ".join(list(sample.tables)[:8])
+            seen = f"a database with the tables {named}" if named else _seen(sample.records)
+            raise UnknownFormatError(
+                f"{sample.path}: {NOBODYS}; {seen}", "--log-format NAME forces a reader"
+            )
+        return form, best
 
     def _choose(self, log_format: str | None) -> tuple[Format, float]:
         sample = self._sample(FIRST_LOOK)
@@ -150,7 +187,7 @@ class Head:
         if self._broken is None and self._is_one_value(size):
             self._document(b"")
             return self._sample(records)
-        if self.values is not None:
+        if isinstance(self.values, list):
             return Sample(path, [v for _, v in self.values[:SECOND_LOOK]], len(self.values) == 1)
         if not self._records:
             raise self._broken or InputError(f"{path}: {self._cut or 'holds no JSON record'}")
@@ -202,6 +239,19 @@ class Head:
 
         self._broken, self._cut, self._lines = why, None, again()
         self.rows, self._records = [], []
+
+
+def _unlined(source: Source) -> Any:
+    """A database or a session of a store, opened; None for all else."""
+    if source.store:
+        from loopaudit.ingest.stores import Store
+
+        return Store(source.store, source.path, source.folder)
+    if is_database(source.real):
+        from loopaudit.ingest.databases import Database
+
+        return Database(source.real)
+    return None
 
 
 def _seen(records: list[Any]) -> str:

@@ -17,6 +17,8 @@ from loopaudit.model import Skip
 #: names taken from a folder; a file named by the user is read whatever its name
 LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".eval", ".traj")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
+_DATABASE = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Source:
     named: bool  # given by the user, not found in a folder
     file: str = ""  # where to read it from, if that is another file (standard input)
     mtime: float = 0.0
+    store: str = ""  # of a session that is kept in many files: the folder of all sessions
+    folder: str | None = None  # and its own folder of messages
 
     @property
     def real(self) -> str:
@@ -46,6 +50,15 @@ def is_log_name(name: str) -> bool:
             lower = lower[: -len(suffix)]
             break
     return lower.endswith(LOG_SUFFIXES)
+
+
+def is_database(path: str) -> bool:
+    """Whether the file at `path` begins as SQLite databases do; False where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False
 
 
 def discover(paths: list[str]) -> Found:
@@ -72,6 +85,8 @@ def discover(paths: list[str]) -> Found:
                 info = os.stat(name)
             except OSError as error:
                 problems.append(f"{name}: {_reason(error)}")
+                continue
+            if _part_of_store(name, found, seen):
                 continue
             if stat.S_ISDIR(info.st_mode):
                 try:
@@ -100,6 +115,10 @@ def _walk(root: str, found: Found, seen: set[tuple[int, int]]) -> None:
         except OSError as error:
             found.skips.append(Skip(folder, None, _reason(error)))
             continue
+        names = [entry.name for entry in ordered]
+        if "message" in names and _take_store(folder, names, found, seen):
+            ordered = [entry for entry in ordered if entry.name not in ("session", "message")]
+            ordered = [entry for entry in ordered if entry.name not in ("part", "info")]
         for entry in ordered:
             try:
                 info = entry.stat()
@@ -114,7 +133,9 @@ def _walk(root: str, found: Found, seen: set[tuple[int, int]]) -> None:
                     stack.append(entry.path)
                 if is_log_name(entry.name):
                     found.skips.append(Skip(entry.path, None, "a folder, not a file"))
-            elif is_log_name(entry.name):
+            elif is_log_name(entry.name) or (
+                entry.name.lower().endswith(DATABASE_SUFFIXES) and is_database(entry.path)
+            ):
                 _take(entry.path, info, found, seen, named=False)
             else:
                 found.other_files += 1
@@ -137,6 +158,35 @@ def _take(
         found.skips.append(Skip(path, None, "empty"))
         return
     found.sources.append(Source(path, info.st_size, named, mtime=info.st_mtime))
+
+
+def _take_store(
+    folder: str, names: list[str], found: Found, seen: set[tuple[int, int]], only: str = ""
+) -> bool:
+    """Take the sessions of a store (or `only` one of them), each as one input."""
+    from loopaudit.ingest import stores
+
+    taken = False
+    for path, messages, size in stores.sessions(folder) if stores.is_store(names) else ():
+        info = os.stat(path)
+        if only and os.path.abspath(only) not in (os.path.abspath(path), messages):
+            continue
+        taken = True
+        if (info.st_dev, info.st_ino) not in seen:
+            seen.add((info.st_dev, info.st_ino))
+            mtime = max(info.st_mtime, os.stat(messages or path).st_mtime)
+            found.sources.append(Source(path, size, bool(only), "", mtime, folder, messages))
+    return taken
+
+
+def _part_of_store(path: str, found: Found, seen: set[tuple[int, int]]) -> bool:
+    """Take the whole session whose file or folder the user named."""
+    if not {"session", "info", "message"}.intersection(os.path.abspath(path).split(os.sep)[:-1]):
+        return False
+    from loopaudit.ingest import stores
+
+    folder = stores.home(path)
+    return folder is not None and _take_store(folder, os.listdir(folder), found, seen, path)
 
 
 def _spool(path: str) -> Source:

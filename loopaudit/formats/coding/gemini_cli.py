@@ -216,7 +216,7 @@ class GeminiCliReader(SessionReader):
             id=key,
             at=at,
             model=name(message.get("model")),
-            text=text_of(message.get("content")) or None,
+            text=text_of(message.get("content", message.get("parts"))) or None,
             thinking_chars=sum(len(words(t.get("description")) or "") for t in thoughts),
             calls=tuple(calls),
             usage=usage,

@@ -34,6 +34,7 @@ class OpenClawTelemetryReader(SessionReader):
         self._held: dict[str, list[Piece]] = {}  # tool events of sessions, until `agent.end`
         self._prompts: dict[str, str | None] = {}  # newest prompt of each session
         self._users: set[tuple[str, float | None, str | None]] = set()
+        self._started: set[tuple[str, str]] = set()  # prompts that `agent.start` told
         self._texts = False  # results with their text were met
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
@@ -85,7 +86,7 @@ class OpenClawTelemetryReader(SessionReader):
         if self._held.get(run):
             self._held[run].append(said)
             return pieces
-        self._users.add((run, at, said.text))
+        self._started.add((run, _head(said.text)))
         return [*pieces, said]
 
     def _call(self, run: str, line: int, at: float | None, record: Json) -> None:
@@ -148,7 +149,10 @@ class OpenClawTelemetryReader(SessionReader):
             for piece in found or ():
                 if isinstance(piece, BoundaryPiece):
                     known = (run, piece.at, piece.text)
-                    if known in self._users:
+                    told = (run, _head(piece.text)) in self._started
+                    self._started.discard((run, _head(piece.text)))
+                    if told or known in self._users:
+                        self._users.add(known)
                         continue
                     self._users.add(known)
                 self._texts |= isinstance(piece, ResultPiece)
@@ -157,6 +161,11 @@ class OpenClawTelemetryReader(SessionReader):
             said = words(record.get("error"))
             pieces.append(AttemptPiece(run, line, at, message=said, gave_up=True))
         return pieces
+
+
+def _head(text: str | None) -> str:
+    """What tells a prompt; `agent.start` cuts long ones."""
+    return (text or "").strip()[:200]
 
 
 _EVENTS = frozenset(
