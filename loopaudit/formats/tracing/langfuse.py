@@ -27,7 +27,8 @@ from loopaudit.formats.tracing.messages import (
     message_pieces,
     request_pieces,
 )
-from loopaudit.formats.tracing.spans import Kind, Span, SpanReader
+from loopaudit.formats.tracing.span_reader import SpanReader
+from loopaudit.formats.tracing.spans import Kind, Span
 from loopaudit.formats.tracing.usage import more, span_usage
 from loopaudit.keys import canonical
 from loopaudit.model import Piece, ResponsePiece, Usage

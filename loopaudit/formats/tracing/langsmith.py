@@ -16,7 +16,8 @@ from loopaudit.formats.shapes import Json, dollars, name, seconds, shown, table,
 from loopaudit.formats.tracing.answers import answer_pieces
 from loopaudit.formats.tracing.conventions import tool_arguments, tool_result
 from loopaudit.formats.tracing.messages import request_pieces
-from loopaudit.formats.tracing.spans import Kind, Span, SpanReader
+from loopaudit.formats.tracing.span_reader import SpanReader
+from loopaudit.formats.tracing.spans import Kind, Span
 from loopaudit.formats.tracing.usage import langchain_usage, more, span_usage
 from loopaudit.model import Piece, ResponsePiece, Usage
 

@@ -13,7 +13,8 @@ from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.shapes import Json, name, rows, seconds, shown, table, words
 from loopaudit.formats.tracing.conventions import error_of, fill
 from loopaudit.formats.tracing.messages import loaded
-from loopaudit.formats.tracing.spans import Span, SpanReader
+from loopaudit.formats.tracing.span_reader import SpanReader
+from loopaudit.formats.tracing.spans import Span
 from loopaudit.model import Piece
 
 

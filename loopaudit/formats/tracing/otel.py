@@ -25,7 +25,8 @@ from loopaudit.formats.tracing.otel_parts import (
     time_of,
     value_of,
 )
-from loopaudit.formats.tracing.spans import Kind, Span, SpanReader
+from loopaudit.formats.tracing.span_reader import SpanReader
+from loopaudit.formats.tracing.spans import Kind, Span
 from loopaudit.model import Piece
 
 #: events of the GenAI conventions that hold one message, and its role

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from loopaudit.formats.tracing.span_calls import Proposed, Step, lend, lend_result, overlap
 from loopaudit.formats.tracing.span_pieces import step_pieces
 from loopaudit.formats.tracing.span_tree import SpanTree, in_order
-from loopaudit.formats.tracing.spans import Kind, Span, SpanReader
+from loopaudit.formats.tracing.spans import Kind, Span, SpanStore
 from loopaudit.keys import canonical
 from loopaudit.model import (
     BoundaryKind,
@@ -49,16 +49,16 @@ class _Run:
         return self.recent[-1] if self.recent else None
 
 
-def build(reader: SpanReader) -> list[Piece]:
-    """The pieces of all runs in `reader.spans`, run by run in the order of their beginning."""
-    return _Builder(reader).build()
+def build(store: SpanStore) -> list[Piece]:
+    """The pieces of all runs in `store`, run by run in the order of their beginning."""
+    return _Builder(store).build()
 
 
 class _Builder:
-    def __init__(self, reader: SpanReader) -> None:
-        self.reader = reader
-        self.histories = reader.histories
-        self.tree = SpanTree(reader.spans)
+    def __init__(self, store: SpanStore) -> None:
+        self.store = store
+        self.histories = store.histories
+        self.tree = SpanTree(store.spans)
         self.runs: dict[tuple[str, str], _Run] = {}  # trace, id of the unit -> run
         self.opened: list[_Run] = []
         self._traces: set[str] = set()  # that have a run
@@ -68,16 +68,16 @@ class _Builder:
         self._sessions: dict[str, _Run] = {}  # of model spans without a parent
 
     def build(self) -> list[Piece]:
-        spans = in_order(self.reader.spans.values())
+        spans = in_order(self.store.spans.values())
         for span in spans:
             if span.kind is Kind.MODEL and self._is_response(span):
                 self._model(span)
             elif span.kind is Kind.TOOL and self._is_execution(span):
                 self._tool(span)
             elif span.kind is Kind.AGENT:
-                self.reader.used += 1
+                self.store.used += 1
             else:
-                self.reader.ignored[f"{span.what} span"] += 1
+                self.store.ignored[f"{span.what} span"] += 1
         self._sums(spans)
         return [piece for run in self.opened for piece in self._told(run)]
 
@@ -140,7 +140,7 @@ class _Builder:
             parent = self.runs.get((span.trace, ""))
         if span.trace not in self._traces:
             self._traces.add(span.trace)
-            own = self.reader.new_run(span.trace)
+            own = self.store.new_run(span.trace)
         else:
             own = f"{span.trace}/{unit.id if unit is not None else 'top'}"
         run = _Run(own, span, unit, parent.id if parent else None, caller if parent else None)
@@ -160,9 +160,9 @@ class _Builder:
             last.usage = last.usage or span.usage
             if not last.calls:
                 self._propose(run, last)
-            self.reader.ignored["response told by two instrumentations"] += 1
+            self.store.ignored["response told by two instrumentations"] += 1
             return
-        self.reader.used += 1
+        self.store.used += 1
         step = Step(span, span.usage, attempt=span.failed and not span.tells)
         if span.history is not None:
             step.before = self._new(run, span, span.history)
@@ -235,10 +235,10 @@ class _Builder:
             before = self._executed(run, span)
             if before is not None and before.span is not None and overlap(before.span, span):
                 lend_result(span, before.span)
-                self.reader.ignored["execution told by two instrumentations"] += 1
+                self.store.ignored["execution told by two instrumentations"] += 1
                 return
             call = self._unproposed(run, span, before)
-        self.reader.used += 1
+        self.store.used += 1
         call.span = span
         self._call_ids[id(span)] = call.piece.id
         if call.piece.args is None:
@@ -331,7 +331,7 @@ class _Builder:
                 run = self._run(span)
                 steps = [Step(span, None)]
                 run.add(steps[0])
-                self.reader.used += 1
+                self.store.used += 1
             usage = replace(span.usage)
             if len(steps) > 1:
                 usage.mark, usage.note = UsageMark.ESTIMATED, SUM_ONLY
@@ -342,7 +342,7 @@ class _Builder:
 
     def _told(self, run: _Run) -> Iterable[Piece]:
         about = [run.first, *self.tree.around(run.first)]
-        outcome = self.reader.outcomes.get(run.first.trace) if run.parent is None else None
+        outcome = self.store.outcomes.get(run.first.trace) if run.parent is None else None
         yield RunPiece(
             run.id,
             run.first.line,

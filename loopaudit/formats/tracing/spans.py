@@ -1,6 +1,6 @@
 """Spans of any tracing system as runs: a neutral span, its tree, and what it says as pieces.
 
-An adapter fills one `Span` for each span of its log; `SpanReader.end` puts the tree together, since
+An adapter fills one `Span` for each span of its log; at the end the tree is put together, since
 spans are written when they end, children before parents, or in no order at all. A span keeps its
 answer but not its history: histories are re-sent at every call, so all of a file share one tree of
 messages, and memory grows with what is new in each call, not with the file.
@@ -22,7 +22,6 @@ The rules, the same for all systems:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -30,19 +29,13 @@ from typing import Any
 from loopaudit.formats.graded import graded
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.tracing.histories import Histories
-from loopaudit.model import Piece, ResponsePiece, ResultPiece, Usage
+from loopaudit.model import ResponsePiece, ResultPiece, Usage
 
 #: names of scores that tell whether a run reached its goal
 _OUTCOMES = re.compile(
     r"(?<!un)(?<!in)(?<!no)(?:success|correct|resolved|solved|pass(?:ed|_rate)?(?![a-z])|accura"
     r"|reward|goal|task.?complet|exact.?match)",
     re.IGNORECASE,
-)
-
-
-#: reasons to finish that say that tools were called
-_CALLED = frozenset(
-    ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call", "TOOL_CALLS")
 )
 
 
@@ -100,8 +93,8 @@ class Span:
         return self.answer is not None and bool(self.answer.calls or self.answer.text)
 
 
-class SpanReader(LogReader):
-    """Collects spans; pieces come at the end. Memory: some kilobytes a span, and each message of
+class SpanStore(LogReader):
+    """Collects spans. Memory: some kilobytes a span, and each message of
     the histories once."""
 
     def __init__(self, path: str) -> None:
@@ -130,27 +123,3 @@ class SpanReader(LogReader):
         outcome, told = graded(value, source)
         if outcome is not None and told is not None:
             self.outcomes.setdefault(trace, (outcome, told))
-
-    def end(self) -> Iterable[Piece]:
-        from loopaudit.formats.tracing.phases import join_phases
-        from loopaudit.formats.tracing.span_runs import build
-
-        join_phases(self.spans)
-        pieces = self.emit(build(self))
-        self.spans = {}
-        self.histories = Histories()
-        super().end()
-        self._notice(pieces)
-        return pieces
-
-    def _notice(self, pieces: list[Piece]) -> None:
-        """What the spans did not tell although there was something to tell."""
-        responses = [piece for piece in pieces if isinstance(piece, ResponsePiece)]
-        if not any(piece.calls for piece in responses) and any(
-            piece.finish in _CALLED for piece in responses
-        ):
-            self.missing |= {"arguments", "results"}
-        if any(isinstance(p, ResultPiece) for p in pieces) and not any(
-            isinstance(p, ResultPiece) and p.text is not None for p in pieces
-        ):
-            self.missing.add("results")
