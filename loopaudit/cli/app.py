@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cost": ("loopaudit.cli.cost", "What tokens and money went to, and which budgets they broke."),
     "live": ("loopaudit.cli.live", "A mock agent under the same guards, step by step."),
     "drill": ("loopaudit.cli.drill", "All scenarios against your guards: what would run away."),
+    "tune": ("loopaudit.cli.tune", "Which thresholds pay, for each task type, on your own runs."),
     "explain": ("loopaudit.cli.explain", "What a rule, guard, format or price is and means."),
     "schema": ("loopaudit.cli.schema", "JSON Schema of the report or of our own log format."),
 }

@@ -30,6 +30,9 @@ TABLES = (
     "reconcile",
     "masks",
     "plugins",
+    "tune",
+    "check",
+    "labels",
 )
 
 FILE = "loopaudit.toml"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from loopaudit.findings import Level
 from loopaudit.guards import presets
-from loopaudit.guards.preset import Number, Preset, PresetRule
+from loopaudit.guards.preset import Number, Overrides, Preset, PresetRule
 from loopaudit.replay.crossing import Crossings
 
 #: values tried for one threshold at most; between many, evenly by ratio
@@ -50,9 +51,12 @@ class Dimension:
         return f"{self.signal} (waits)" if self.poll else self.signal
 
 
-def limits() -> Preset:
-    """Step, time and token limits as one set; that of money is looked up in the prices."""
-    backstop, fuses = presets.load("backstop", env={}), presets.load("fuses", env={})
+def limits(user: Mapping[str, Any] | None = None, usd: float | None = None) -> Preset:
+    """Step, time and token limits as one set; that of money is looked up in the prices.
+
+    `user`: the user's guard sets; `usd`: the budget that is set for a run.
+    """
+    backstop, fuses = presets.load("backstop", user), presets.load("fuses", user)
     rules = [backstop.rule("steps"), backstop.rule("wall_time"), fuses.rule("token_budget")]
     return Preset(
         set=LIMITS,
@@ -60,11 +64,19 @@ def limits() -> Preset:
         description="Plain limits of steps, time and tokens",
         policy="each",
         rules=tuple(rule for rule in rules if rule is not None),
-        # the types that backstop names have their own numbers
+        limits={} if usd is None else {USD_LIMIT: usd},
         task_types={
-            name: replace(own, limits={}) for name, own in backstop.task_types.items() if own.rules
+            name: Overrides({**_rules(backstop, name), **_rules(fuses, name)})
+            for name in (*backstop.task_types, *fuses.task_types)
         },
     )
+
+
+def _rules(preset: Preset, task_type: str) -> Mapping[str, PresetRule]:
+    """The rules that differ for a type, of those that are plain limits."""
+    own = preset.task_types.get(task_type)
+    wanted = ("token_budget",) if preset.set == "fuses" else ("steps", "wall_time")
+    return {} if own is None else {n: rule for n, rule in own.rules.items() if n in wanted}
 
 
 def with_option(preset: Preset, rule: PresetRule, option: str, value: float) -> Preset:

@@ -66,11 +66,12 @@ class Searched:
 def search(sweep: Sweep, runs: Runs, aim: Aim, fixed: frozenset[int] = frozenset()) -> Searched:
     """The best combination on `runs`. Dimensions in `fixed` stay as they are set now.
 
-    Of combinations that save equally much the one that changes least is taken, then the one with
-    the higher thresholds.
+    Of combinations that save equally much the one that changes least is taken: fewest thresholds,
+    fewest of them given up altogether, each as near as can be to what is set now.
     """
     dimensions = sweep.dimensions
     now = tuple(d.now for d in dimensions)
+    last = tuple(len(d.choices) - 1 for d in dimensions)
     free = [n for n in range(len(dimensions)) if n not in fixed]
     found = Searched(now)
     allowed = aim.allowed(runs.healthy)
@@ -83,9 +84,12 @@ def search(sweep: Sweep, runs: Runs, aim: Aim, fixed: frozenset[int] = frozenset
 
     def rank(pick: Pick) -> tuple[float, ...]:
         made = tried(pick)
-        changed = sum(a != b for a, b in zip(pick, now, strict=True))
+        turned = [(a, b, end) for a, b, end in zip(pick, now, last, strict=True) if a != b]
+        given_up = sum(a == end for a, _, end in turned)
+        far = sum(abs(a - b) for a, b, _ in turned)
         over = max(0, made.healthy - allowed)
-        return (over, -round(made.net(aim.factor), 9), changed, *(-n for n in pick))
+        net = -round(made.net(aim.factor), 9)
+        return (over, net, len(turned), given_up, far, *(-n for n in pick))
 
     sizes = [len(dimensions[n].choices) for n in free]
     most = EXHAUSTIVE_REPLAYS if sweep.replayed else EXHAUSTIVE

@@ -1,0 +1,209 @@
+"""`loopaudit tune`: which thresholds pay, for each task type, on the user's own runs."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopaudit.guards.preset import Preset
+    from loopaudit.settings import Settings
+
+app = typer.Typer(
+    **command(
+        "Which thresholds pay, for each task type: every value of every threshold with the loops it"
+        " catches, the healthy runs it interrupts and what both cost; the best combination, chosen"
+        " on half of the runs and tried on the other. Runs need an outcome (or labels, see label);"
+        " without one stated rules take its place. Ends with 3 where there are too few runs to say"
+        " anything."
+    )
+)
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+@app.command()
+def tune(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
+        ),
+    ] = None,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--guard",
+            "-g",
+            metavar="PRESET",
+            help="Set to tune; limits: steps, time, tokens and money of a run. Repeatable."
+            "  [default: loopaudit, limits]",
+        ),
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
+    ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="The overview only.")] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option("--explain", metavar="TYPE", help="Say in words why, for one task type."),
+    ] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            "--emit",
+            metavar="AGENT",
+            help="Print the limits in an agent's own terms: claude-code, langgraph …",
+        ),
+    ] = None,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write", help="Put what is recommended into loopaudit.toml (or --config FILE)."
+        ),
+    ] = False,
+    figure: Annotated[
+        str | None, typer.Option("--figure", metavar="FILE", help="Draw the trade as SVG or PNG.")
+    ] = None,
+    max_false_stops: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SHARE", help="Of healthy runs.  [default: 0.02]"),
+    ] = None,
+    false_stop_cost: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="TIMES", help="Of what the run had spent.  [default: 1]"),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
+    ] = None,
+    task_type: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+) -> int:
+    import time
+    from dataclasses import replace
+
+    from loopaudit import settings
+    from loopaudit.cli import options as given
+    from loopaudit.cli.auditing import analysed, exit_code
+    from loopaudit.cli.output import check, coloured, opened, width
+    from loopaudit.errors import ExitCode
+    from loopaudit.render import tune_export, tune_table, tune_words
+    from loopaudit.render.screen import Screen, put
+    from loopaudit.replay import labels
+    from loopaudit.tune import emit as agents
+    from loopaudit.tune import options as tuning
+    from loopaudit.tune import write as writing
+    from loopaudit.tune.tune import traced
+    from loopaudit.tune.tune import tune as advise
+
+    check(output)
+    check(figure)
+    if format is Format.PARQUET and output in (None, "-") and sys.stdout.isatty():
+        raise UsageError("--format parquet is not for the screen", "-o FILE")
+    if emit is not None:
+        agents.known(emit)
+    now = time.time()
+    chosen = settings.load(config)
+    preferred = given.preferences(chosen)
+    zone = given.zone(preferred.zone_name)
+    wanted = tuning.read(chosen)
+    if max_false_stops is not None:
+        wanted = replace(wanted, max_false_stops=max_false_stops)
+    if false_stop_cost is not None:
+        wanted = replace(wanted, false_stop_cost=false_stop_cost)
+    guards = _guards(tuple(guard or wanted.guards), chosen)
+    options = given.audit_options(
+        paths or [],
+        chosen,
+        since=None if since is None else given.moment(since, zone, now, option="--since"),
+        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        task_type=task_type,
+        log_format=log_format,
+        processes=processes,
+        quiet=quiet,
+    )
+    options.traced = traced(guards)
+    verdicts = labels.read(labels.path_of(chosen))
+    found, audited = analysed(options, quiet=quiet)
+    made = advise(audited, guards, verdicts, wanted)
+    if explain is not None and explain not in {a.task_type for a in made.advice}:
+        types = ", ".join(dict.fromkeys(a.task_type for a in made.advice))
+        raise UsageError(f"--explain {explain}: no run of this type", f"types here: {types}")
+    with opened(output) as stream:
+        if emit is not None:
+            put(agents.lines(made, emit), stream)
+        elif explain is not None:
+            screen = Screen(width(stream), coloured(stream))
+            put(tune_words.lines(made, explain, screen), stream)
+        elif format is Format.TEXT:
+            put(
+                tune_table.lines(made, Screen(width(stream), coloured(stream)), brief=brief), stream
+            )
+        elif format is Format.JSON:
+            tune_export.write_json(made, found, stream)
+        elif format is Format.CSV:
+            tune_export.write_csv(made, stream)
+        else:
+            tune_export.write_parquet(made, stream.buffer)
+    if figure is not None:
+        from loopaudit.render.tune_figure import draw
+
+        draw(made, figure)
+    if write:
+        place = writing.write(made, config, chosen)
+        if not quiet:
+            print(f"loopaudit: {place}", file=sys.stderr)
+    code = exit_code(found, strict=False, quiet=quiet)
+    if code is ExitCode.PASS and all(a.together is None for a in made.advice):
+        if not quiet:
+            print("loopaudit: no advice: see the reasons given", file=sys.stderr)
+        return ExitCode.UNKNOWN
+    return code
+
+
+def _guards(names: tuple[str, ...], chosen: Settings) -> list[Preset]:
+    """The sets to tune, each once. Raises `UsageError`, `ConfigError`."""
+    from functools import partial
+
+    from loopaudit.guards import presets
+    from loopaudit.tune.dimensions import LIMITS, limits
+
+    found: dict[str, Preset] = {}
+    for name in names:
+        if name == LIMITS:
+            budget = chosen.reader("budgets").table("run").number("usd", least=0)
+            preset = limits(chosen.table("guards"), budget)
+        else:
+            preset = presets.load(
+                name, chosen.table("guards"), place=partial(chosen.place, "guards")
+            )
+        found[preset.name] = preset
+    return list(found.values())
