@@ -155,7 +155,7 @@ def _key(token: bytes) -> str:
     return token[1:-1].decode("utf-8", "replace")
 
 
-def _lines(data: bytes, depth: int = 5) -> dict[tuple[Any, ...], int]:
+def _lines(data: bytes, depth: int = 6) -> dict[tuple[Any, ...], int]:
     """Line of every value down to `depth` levels, by one pass over the tokens."""
     table: dict[tuple[Any, ...], int] = {(): 1}
     line = 1

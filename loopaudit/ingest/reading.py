@@ -45,7 +45,7 @@ def read_sources(
     """
     result = Ingested()
     build: RunAssembler | None = None
-    missing: set[str] = set()
+    missing: set[str] | frozenset[str] | None = None
     for source in sources:
         try:
             head = Head(source, log_format)
@@ -60,11 +60,12 @@ def read_sources(
         rereader = Rereader(source.real, again) if head.plain else None
         build.start_file(source.path, head.format.name, reader, rereader)
         summary = _read(head, reader, build, result, rereader)
-        missing |= reader.missing | head.format.lacks
-        summary.missing = sorted(reader.missing | head.format.lacks)
+        lacks = reader.missing | head.format.lacks
+        missing = lacks if missing is None else missing & lacks  # parts of a run complete it
+        summary.missing = sorted(lacks)
         result.inputs.append(summary)
     if build is not None:
-        result.runs = build.finish(missing)
+        result.runs = build.finish(missing or ())
         result.mentioned = build.mentioned
         for run in result.runs:
             run.missing = _missing(run)

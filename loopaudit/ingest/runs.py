@@ -299,6 +299,9 @@ class RunAssembler:
             builder.context = None
 
     def _merge(self, builder: _Builder, step: Step, piece: ResponsePiece) -> None:
+        if step.path != self.path and builder.before:  # another file tells them again
+            step.before = step.before or builder.before
+            builder.before = []
         if builder.context is not None:
             self._usage_told(builder, piece)
         if piece.usage is not None:
