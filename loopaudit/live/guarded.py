@@ -260,7 +260,7 @@ class Guarded:
         allowed = []
         for call, own in zip(step.calls, given, strict=False):
             if self.stopped is not None:
-                reason = self.stopped.trip.reason or self.stopped.trip.detector
+                reason = _reason(self.stopped.trip)
             elif call.tool in self.withdrawn:
                 reason = self.withdrawn[call.tool]
             else:
@@ -398,7 +398,7 @@ class Guarded:
             tool=tool or "-",
             count=trip.count,
             threshold=trip.threshold,
-            reason=trip.reason or trip.detector,
+            reason=_reason(trip),
         )
         action = Action(guard, trip, message, tool)
         self.actions.append(action)
@@ -431,6 +431,11 @@ class Guarded:
         if self._token is not None:
             run_id.reset(self._token)
         self.close("error" if error is not None else None)
+
+
+def _reason(trip: Trip) -> str:
+    """Why, in words: what the guard set says, else the name of the signal."""
+    return trip.reason if " " in trip.reason else trip.detector.replace("_", " ")
 
 
 def _usage(tokens_in: int, tokens_out: int) -> Usage:

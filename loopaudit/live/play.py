@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import IO
@@ -49,7 +50,7 @@ def play(
     """
     service = meters(guards)
     outcomes = [Outcome() for _ in range(scenario.agents)]
-    agents: list[tuple[Clock, Iterator[Event]]] = []
+    agents: list[tuple[Clock, Iterator[Event], Context]] = []
     for number, outcome in enumerate(outcomes):
         clock = ways.clock()
         seed = ways.seed * 1_000_003 + number
@@ -76,12 +77,12 @@ def play(
             seed=seed,
             outcome=outcome,
         )
-        agents.append((clock, events))
-    waiting = [(clock.now(), number) for number, (clock, _) in enumerate(agents)]
+        agents.append((clock, events, copy_context()))  # each with a run id of its own
+    waiting = [(clock.now(), number) for number, (clock, _, _) in enumerate(agents)]
     while waiting:
         _, number = heapq.heappop(waiting)
-        clock, events = agents[number]
-        event = next(events, None)
+        clock, events, context = agents[number]
+        event = context.run(next, events, None)
         if event is not None:
             if watch is not None:
                 watch(number, event)

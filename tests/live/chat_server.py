@@ -37,15 +37,22 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(f"data: {line}\n\n".encode())
             self.wfile.flush()
 
-    def error(self, status: int, code: str, message: str, **headers: str) -> None:
-        body = json.dumps({"error": {"code": code, "type": code, "message": message}}).encode()
+    def whole(self, body: dict[str, Any]) -> None:
+        """An answer that is not streamed."""
+        self.send(200, body)
+
+    def send(self, status: int, body: dict[str, Any], **headers: str) -> None:
+        data = json.dumps(body).encode()
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(data)))
         self.send_header("Content-Type", "application/json")
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(data)
+
+    def error(self, status: int, code: str, message: str, **headers: str) -> None:
+        self.send(status, {"error": {"code": code, "type": code, "message": message}}, **headers)
 
 
 class Server(ThreadingHTTPServer):

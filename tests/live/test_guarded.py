@@ -242,6 +242,14 @@ def test_the_run_id_stands_in_every_log_line_of_its_task() -> None:
     assert run_id.get() is None
 
 
+def test_agents_that_take_turns_keep_their_run_ids() -> None:
+    from playing import played
+
+    before = run_id.get()
+    played("service-budget", "backstop:demo")
+    assert run_id.get() == before
+
+
 # -- one meter, many agents -----------------------------------------------------------------------
 
 _AGENTS = 1_000

@@ -29,9 +29,9 @@ def loopaudit(
     )
 
 
-# Tokens of `dead-loop-deaf`: 900 and 16 for the user's 48 letters in the first step, 28 more in
-# each that follows (11 for the call, 17 for its answer; a Chinese character is a token, four letters are
-# one, and 4 a message): 9 * 916 + 28 * 36 = 9,252 in, 9 * 60 = 540 out.
+# Tokens of `dead-loop-deaf`: the first step sends 900 and 16 for the user's 48 letters, each later
+# one 28 more: 11 for the call, 17 for its answer (a Chinese character is a token, four letters are
+# one, and 4 a message). 9 * 916 + 28 * 36 = 9,252 in, 9 * 60 = 540 out.
 
 
 def test_the_narration() -> None:
