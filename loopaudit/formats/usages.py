@@ -14,6 +14,8 @@ from loopaudit.formats.shapes import Json, count, table
 from loopaudit.model import Usage, UsageMark
 
 TOTAL_ONLY = "only the total is known: counted as fresh input"
+#: of a log that tells only the total of a session
+SPREAD = "the total of the session, spread evenly over its responses"
 FROM_TOTAL = "one side is worked out from the total"
 
 

@@ -68,7 +68,11 @@ def _totals(report: Report, screen: Screen, headline: str) -> Iterator[str]:
         yield from screen.row(headline, "bold", "red" if report.findings else "green")
     tokens = totals.tokens
     if tokens.total is None:
-        yield from screen.row("Tokens and cost unknown: the log has no usage")
+        said = "Tokens and cost unknown: the log has no usage"
+        if totals.recorded_usd is not None:
+            cost = f.money(totals.recorded_usd)
+            said = f"Tokens unknown: the log has no usage; it records {cost}"
+        yield from screen.row(said)
     else:
         buckets = [
             f"{f.short(amount)} {name}"

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopaudit.formats.shapes import Json, count, table
-from loopaudit.formats.usages import named_usage
+from loopaudit.formats.usages import SPREAD, named_usage
 from loopaudit.model import BUCKETS, ResponsePiece, Usage, UsageMark, add
 
-_ONLY_OUTPUT = "only output tokens are recorded"
-_ESTIMATED = "the input is the session's total, spread evenly over its responses"
+_SHORT = f"the total does not hold all responses; {SPREAD}"
 _INPUTS = tuple(name for name in BUCKETS if name not in ("output", "reasoning", "web_searches"))
 
 
@@ -83,15 +82,14 @@ class Spent:
         for model, members in groups.items():
             total = totals.get(model)
             for index, (key, response) in enumerate(members):
-                usage = Usage(output=response.output, mark=UsageMark.LOWER_BOUND, note=_ONLY_OUTPUT)
+                usage = Usage(output=response.output)
                 if total is not None:
                     for name in _INPUTS:
                         amount = getattr(total, name)
                         if amount is not None:
                             each, rest = divmod(amount, len(members))
                             setattr(usage, name, each + (index < rest))
-                    if not short:
-                        usage.mark, usage.note = UsageMark.ESTIMATED, _ESTIMATED
+                    usage.mark, usage.note = UsageMark.ESTIMATED, _SHORT if short else SPREAD
                 if usage.total is not None:
                     yield ResponsePiece(response.run, response.line, id=key, usage=usage)
 

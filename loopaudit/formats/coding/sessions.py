@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +12,7 @@ import orjson
 from loopaudit.formats.coding.spoken import spoken
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import Json
+from loopaudit.formats.usages import SPREAD
 from loopaudit.model import (
     BUCKETS,
     BoundaryPiece,
@@ -27,7 +27,6 @@ _NAMES = 200  # names of ignored kinds that are told apart
 _MOST_BESIDE = 1 << 20  # bytes of a file that is read beside a log
 #: ids shorter than this ("20260816_3") are given anew on every machine
 UNIQUE = 16
-SPREAD = "the total of the session, spread evenly over its responses"
 
 
 class SessionReader(LogReader):
@@ -102,10 +101,3 @@ def spread(
                 setattr(usage, name, parts[index])
         share = cost / len(ids) if cost is not None else None
         yield ResponsePiece(run, line, id=key, usage=usage, cost=share)
-
-
-def lower_bound(usage: Usage | None, why: str) -> Usage | None:
-    """The same usage, marked as less than the whole."""
-    if usage is None or usage.mark is not UsageMark.REPORTED:
-        return usage
-    return replace(usage, mark=UsageMark.LOWER_BOUND, note=why)
