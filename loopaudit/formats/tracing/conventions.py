@@ -286,7 +286,8 @@ def tool_result(value: Any) -> Any:
                 continue
         if isinstance(found, dict):
             body = found.get("kwargs", found.get("data", found))
-            if isinstance(body, dict) and body.get("type") == "tool" and "content" in body:
+            said = isinstance(body, dict) and "content" in body
+            if said and (body.get("type") == "tool" or "tool_call_id" in body):
                 return body["content"]
         break
     return value if isinstance(value, str) and not isinstance(found, dict) else found

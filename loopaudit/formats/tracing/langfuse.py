@@ -54,14 +54,17 @@ class LangfuseReader(SpanReader):
         for path, kind, row in _rows(record):
             found = True
             here = self.place(line, *path)
+            own = name(row.get("id"))
             if kind == "trace":
                 self._trace(row)
+                self.used += "observations" not in row and row is not table(record, "trace")
             elif kind == "score":
                 self._score(row)
-            elif _get(row, "id") is None:
+                self.used += 1
+            elif own is None:
                 self.reject(here, "an observation without an id")
             else:
-                self._observation(here, row)
+                self._observation(here, own, row)
         if not found:
             self.reject(line, f"no trace or observation: {shown(record)}")
         return ()
@@ -96,10 +99,10 @@ class LangfuseReader(SpanReader):
         if trace is not None:
             self.grade(trace, value, name(row.get("name")) or "")
 
-    def _observation(self, line: int, row: Json) -> None:
+    def _observation(self, line: int, own: str, row: Json) -> None:
         trace = name(_get(row, "traceId", "trace_id")) or self.stem
         above = name(_get(row, "parentObservationId", "parent_observation_id"))
-        span = Span(trace, str(row["id"]), line, words(row.get("name")) or "", above)
+        span = Span(trace, own, line, words(row.get("name")) or "", above)
         span.start = seconds(_get(row, "startTime", "start_time"))
         span.end = seconds(_get(row, "endTime", "end_time"))
         span.failed = row.get("level") == "ERROR"
@@ -110,7 +113,7 @@ class LangfuseReader(SpanReader):
         inside = attributes.get("attributes")
         fields: Json = inside if isinstance(inside, dict) else {}
         fill(span, fields, self.histories)
-        kind = str(row.get("type")).upper()
+        kind = (words(row.get("type")) or "").upper()
         output = loaded(row.get("output"))
         if kind in _KINDS:
             span.kind, span.what = _KINDS[kind], _KINDS[kind].value

@@ -35,7 +35,7 @@ class LangsmithReader(SpanReader):
     def read(self, line: int, record: Any) -> Iterable[Piece]:
         known = False
         for path, run in _runs(record):
-            here = self.place(line, *path)
+            known, here = True, self.place(line, *path)
             own = name(run.get("id"))
             if own is None:
                 self.reject(here, "a run without an id")
@@ -48,7 +48,6 @@ class LangsmithReader(SpanReader):
                 self._unfinished[own] = (first, whole)
             else:
                 self._span(first, own, whole)
-            known = True
         if not known:
             self.reject(line, f"no run: {shown(record)}")
         return ()

@@ -16,6 +16,7 @@ from loopaudit.formats.shapes import Json, name, shown, table, words
 from loopaudit.formats.tracing.conventions import error_of, fill
 from loopaudit.formats.tracing.messages import loaded
 from loopaudit.formats.tracing.otel_parts import (
+    CONTAINERS,
     OTHER_SIGNALS,
     attributes_of,
     events_of,
@@ -113,7 +114,9 @@ class OtelReader(SpanReader):
                 self._log(here, value)
             else:
                 self.ignored[kind] += 1
-        if not known:
+        if not known and isinstance(record, dict) and not CONTAINERS.isdisjoint(record):
+            self.ignored["empty record"] += 1
+        elif not known:
             keys = ", ".join(sorted(map(str, record))[:6]) if isinstance(record, dict) else ""
             self.reject(line, f"no span: {f'keys {shown(keys)}' if keys else shown(record)}")
         return ()

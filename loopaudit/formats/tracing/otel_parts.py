@@ -18,6 +18,7 @@ _SCOPES = (
     *("scopeLogs", "scope_logs"),
 )
 OTHER_SIGNALS = ("resourceMetrics", "resource_metrics", "resourceProfiles")
+CONTAINERS = frozenset((*TRACES, *_LOGS))
 _Part = tuple[tuple[Any, ...], str, Json, Json]  # path, kind, value, resource attributes
 
 
