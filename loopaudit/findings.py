@@ -11,7 +11,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from loopaudit.model import Skip
+from loopaudit.model import Attempt, Skip
 
 
 class Level(StrEnum):
@@ -64,6 +64,7 @@ class Rule:
     evidence: str  # where the thresholds come from
     remedy: str  # what to change
     signal: str  # the reading it judges
+    cause: str = ""  # the class of its cause: a key of `replay.advice.CAUSES`
     needs: frozenset[str] = frozenset()  # of "results", "times", "usage", "arguments"
     family: str = "repeat"
 
@@ -74,7 +75,8 @@ class Reading:
 
     `group` names the chain this count belongs to: readings of one signal with one group are one
     growing thing, and a reset starts a new group. `redundant` holds the flat indices of the calls
-    that *this* reading adds as redundant; `redundant_steps` the steps without calls that it adds.
+    that *this* reading adds as redundant; `redundant_steps` the steps that it adds as a whole, such
+    as those without calls; `redundant_text` where the text of its step begins to repeat itself.
     """
 
     signal: str
@@ -86,6 +88,8 @@ class Reading:
     first_call: int | None = None
     redundant: tuple[int, ...] = ()
     redundant_steps: tuple[int, ...] = ()
+    redundant_text: tuple[int, float] | None = None  # character of it, share of the step's output
+    attempts: tuple[Attempt, ...] = ()  # failed API attempts that this is about
     period: int | None = None
     retryable: bool | None = None  # None: nothing failed
     poll: bool = False  # the thing repeated is a known wait; policies have thresholds of their own
@@ -156,6 +160,19 @@ class Waste:
     usd: Decimal | None = None  # None: unpriced or no usage
     share: float | None = None  # of the run's tokens
     estimated: bool = False
+    waited: float | None = None  # seconds between failed API attempts and the next ones
+    resent: int | None = None  # input tokens sent again by API attempts; the log tells no bill
+    unknown: list[str] = field(default_factory=list)  # what the log does not tell of it
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do about a finding, in the order in which it is done."""
+
+    symptom: str  # what is seen
+    cause: str  # why, as a rule
+    find: str  # how to make sure in the log
+    change: str  # what to change
 
 
 @dataclass(slots=True)
@@ -191,7 +208,9 @@ class Finding:
     waste: Waste = field(default_factory=Waste)
     listed_steps: list[int] = field(default_factory=list)  # redundant in part: listed, not charged
     reasons: list[str] = field(default_factory=list)
-    advice: str = ""
+    advice: str = ""  # what to change
+    advice_parts: Advice | None = None  # the whole of it
+    redundant: dict[str, int] = field(default_factory=dict)  # redundant calls by tool
     stops: list[Stop] = field(default_factory=list)
     id: str = ""  # fingerprint: rule, session, first call; stable over re-runs
 
@@ -295,6 +314,15 @@ class Totals:
 
 
 @dataclass(slots=True)
+class ToolWaste:
+    """How many calls of one tool were redundant."""
+
+    tool: str
+    calls: int
+    redundant: int
+
+
+@dataclass(slots=True)
 class Spin:
     mean_steps_recorded: float | None = None
     mean_steps_guarded: dict[str, float | None] = field(default_factory=dict)  # by preset
@@ -312,5 +340,6 @@ class Report:
     not_loops: list[NotLoop] = field(default_factory=list)
     guards: list[GuardResult] = field(default_factory=list)
     spin: Spin = field(default_factory=Spin)
+    tools: list[ToolWaste] = field(default_factory=list)  # with redundant calls, worst first
     failures: list[Failure] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)

@@ -332,6 +332,15 @@ class Boundary:
     text: str | None = None  # bounded excerpt
 
 
+class Chant(NamedTuple):
+    """A stretch of visible text that repeats what stands before it in the same response."""
+
+    offset: int  # character of the visible text at which the first repeat begins
+    size: int  # redundant characters
+    times: int  # how often the stretch stands there, the first time included
+    key: int  # equal for equal stretches, wherever in a round they are cut
+
+
 @dataclass(slots=True)
 class Step:
     """One model response with its calls and their results."""
@@ -347,6 +356,8 @@ class Step:
     text_key: int | None = None  # digest of the visible text, None if there is none
     text: str | None = None  # bounded excerpt
     text_size: int = 0  # characters of visible text
+    said: int | None = None  # digest of the masked visible text, of a response without calls
+    chant: Chant | None = None  # where the visible text repeats itself
     finish: str | None = None
     usage: Usage | None = None
     cost: Decimal | None = None  # USD recorded in the log

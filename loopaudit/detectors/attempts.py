@@ -1,6 +1,6 @@
 """Attempts at the model's API: too many, too soon or late, in layers that multiply.
 
-Attempts cost no tokens, so these readings name no redundant step.
+Attempts are no steps, so these readings name no redundant step, but the attempts themselves.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
         ),
         remedy="Give up sooner and tell the user; a circuit breaker spares the other agents.",
         signal=OVER_POLICY,
+        cause="no-retry-class",
         family="retry",
     ),
     Rule(
@@ -48,6 +49,7 @@ RULES: tuple[Rule, ...] = (
         evidence="Interval of the fuses set; SDKs differ, so set the numbers of your client.",
         remedy="Use the client's own backoff with jitter and honour Retry-After.",
         signal=WAIT,
+        cause="no-retry-class",
         family="retry",
     ),
     Rule(
@@ -64,6 +66,7 @@ RULES: tuple[Rule, ...] = (
         ),
         remedy="Let one layer retry and set the retries of all others to 0.",
         signal=NESTED,
+        cause="no-retry-class",
         family="retry",
     ),
 )
@@ -122,7 +125,14 @@ def _counts(
     told = max((attempt.number or 0 for attempt in attempts), default=0)
     retries = max(len(attempts), told) - (0 if answered else 1)
     if retries > 0:
-        yield Reading(OVER_POLICY, retries, step, group=(OVER_POLICY, *group))
+        yield Reading(
+            OVER_POLICY,
+            retries,
+            step,
+            group=(OVER_POLICY, *group),
+            retryable=all(attempt.error not in LASTING for attempt in attempts),
+            attempts=tuple(attempts),
+        )
     lasting = [attempt for attempt in attempts if attempt.error in LASTING]
     if len(lasting) > 1:
         yield Reading(
@@ -133,6 +143,7 @@ def _counts(
             first_step=step,
             retryable=False,
             note=f"model API: {lasting[0].error.value}",
+            attempts=tuple(attempts),
         )
 
 
@@ -183,12 +194,26 @@ def _nested(request: list[Attempt], step: int, group: tuple[int, int]) -> list[R
             own = [attempt for attempt in request if attempt.layer == layer]
             count *= max((a.number for a in own if a.number is not None), default=len(own)) + 1
         names = " x ".join(str(layer) for layer in layers)
-        return [Reading(NESTED, count, step, group=(NESTED, *group), note=f"layers {names}")]
+        return [_layered(request, count, step, group, f"layers {names}")]
     rounds = 1 + sum(_starts_over(before, after) for before, after in pairwise(request))
     if rounds < 2 or len(request) <= rounds:
         return []
     note = f"{rounds} rounds of retries without a user message"
-    return [Reading(NESTED, len(request), step, group=(NESTED, *group), note=note)]
+    return [_layered(request, len(request), step, group, note)]
+
+
+def _layered(
+    request: list[Attempt], count: int, step: int, group: tuple[int, int], note: str
+) -> Reading:
+    return Reading(
+        NESTED,
+        count,
+        step,
+        group=(NESTED, *group),
+        retryable=all(attempt.error not in LASTING for attempt in request),
+        note=note,
+        attempts=tuple(request),
+    )
 
 
 def _starts_over(before: Attempt, after: Attempt) -> bool:

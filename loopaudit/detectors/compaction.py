@@ -29,6 +29,7 @@ RULES: tuple[Rule, ...] = (
             "or give the reading to a sub-agent."
         ),
         signal=SIGNAL,
+        cause="no-memory",
         needs=frozenset({"results", "arguments"}),
         family="compaction",
     ),

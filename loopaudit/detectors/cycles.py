@@ -36,6 +36,7 @@ RULES: tuple[Rule, ...] = (
             "after the second equal failure."
         ),
         signal=SIGNAL,
+        cause="no-stop",
         needs=frozenset({"results", "arguments"}),
         family="cycle",
     ),

@@ -35,6 +35,7 @@ RULES: tuple[Rule, ...] = (
             "valid, and tell the model to change its approach, or to ask, after two failures."
         ),
         signal=FAILING,
+        cause="no-stop",
         needs=frozenset({"results"}),
         family="failure",
     ),
@@ -61,6 +62,7 @@ RULES: tuple[Rule, ...] = (
             "into its error message and its description, or withdraw it where it cannot work."
         ),
         signal=SAME_ERROR,
+        cause="no-when-not",
         needs=frozenset({"results", "arguments"}),
         family="failure",
     ),
@@ -80,7 +82,7 @@ _SHORT = 100
 _HEAD = 200  # characters of an error that are compared
 
 
-class _Error:
+class ErrorWords:
     """The words of an error, without figures and quotations; and those of the call's arguments."""
 
     __slots__ = ("given", "key", "words")
@@ -95,7 +97,7 @@ class _Error:
         self.words = [w for w in _WORD.findall(text) if not w.isdigit()]
         self.given = set(_WORD.findall(call.args or ""))
 
-    def like(self, other: _Error) -> bool:
+    def like(self, other: ErrorWords) -> bool:
         """Whether both are one error, apart from words taken from the arguments of either."""
         if self.key is not None and self.key == other.key:
             return True
@@ -109,7 +111,7 @@ class _Errors:
 
     __slots__ = ("count", "error", "first", "keys", "step")
 
-    def __init__(self, call: Call, error: _Error) -> None:
+    def __init__(self, call: Call, error: ErrorWords) -> None:
         self.error = error
         self.first = call
         self.keys = {call.key}
@@ -122,7 +124,7 @@ class _Row:
 
     __slots__ = ("count", "error", "first", "keys", "passing", "pending", "varied")
 
-    def __init__(self, first: Call, error: _Error) -> None:
+    def __init__(self, first: Call, error: ErrorWords) -> None:
         self.first = first
         self.error = error
         self.count = 0
@@ -157,24 +159,24 @@ class Failures(Detector):
                 worked = True
                 if self._errors:
                     self._errors.pop(call.tool, None)
-            elif status is CallStatus.ERROR and not _found_nothing(call):
+            elif status is CallStatus.ERROR and not found_nothing(call):
                 failed.append(call)
         if worked:
             self._row = None
         if not failed:
             return NONE
-        errors = [_Error(call) for call in failed]
+        errors = [ErrorWords(call) for call in failed]
         readings = [] if worked else self._failing(step, failed, errors)
         for call, error in zip(failed, errors, strict=True):
             readings += self._same(call, error)
         return readings
 
-    def _failing(self, step: Step, failed: list[Call], errors: list[_Error]) -> list[Reading]:
+    def _failing(self, step: Step, failed: list[Call], errors: list[ErrorWords]) -> list[Reading]:
         row = self._row
         if row is None:
             row = self._row = _Row(failed[0], errors[0])
         if row.varied:
-            keys = {_tried(call) for call in failed}
+            keys = {tried(call) for call in failed}
             row.varied = row.keys.isdisjoint(keys) and all(map(row.error.like, errors))
             row.keys |= keys
         row.passing = row.passing and all(call.retryable for call in failed)
@@ -199,7 +201,7 @@ class Failures(Detector):
             )
         ]
 
-    def _same(self, call: Call, error: _Error) -> list[Reading]:
+    def _same(self, call: Call, error: ErrorWords) -> list[Reading]:
         if error.key is None:
             return []
         known = self._errors.get(call.tool)
@@ -229,14 +231,14 @@ class Failures(Detector):
         ]
 
 
-def _tried(call: Call) -> int:
+def tried(call: Call) -> int:
     """The call; of a change to a file only the file: other words for it are no other try."""
     if call.mutates and call.target is not None:
         return hash((call.tool, call.target.path))
     return call.key
 
 
-def _found_nothing(call: Call) -> bool:
+def found_nothing(call: Call) -> bool:
     """A search without hits ends with code 1 and says nothing else: an answer, not a failure."""
     text = call.text
     if not text:

@@ -31,6 +31,7 @@ RULES: tuple[Rule, ...] = (
             "says so: `stop_hook_active`), and its text must name something the agent can do."
         ),
         signal=SIGNAL,
+        cause="no-let-go",
         family="hook",
     ),
 )

@@ -35,6 +35,7 @@ RULES: tuple[Rule, ...] = (
             "in notes; give a search tool, so that the file need not be walked again."
         ),
         signal=SIGNAL,
+        cause="no-memory",
         needs=frozenset({"arguments"}),
         family="range",
     ),

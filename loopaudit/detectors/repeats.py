@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from loopaudit.detectors import compaction
 from loopaudit.detectors.base import NONE, Detector
 from loopaudit.detectors.compaction import Rounds
+from loopaudit.detectors.handoffs import hands_over
 from loopaudit.detectors.progress import NEVER, Progress
 from loopaudit.findings import Reading, Rule
 from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step, StepKind
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
             "and a permission to give up."
         ),
         signal=SAME,
+        cause="no-status",
         needs=frozenset({"results", "arguments"}),
         family="repeat",
     ),
@@ -70,6 +72,7 @@ RULES: tuple[Rule, ...] = (
             "service is down and when to come back."
         ),
         signal=TRANSIENT,
+        cause="no-retry-class",
         needs=frozenset({"results", "arguments"}),
         family="retry",
     ),
@@ -94,6 +97,7 @@ RULES: tuple[Rule, ...] = (
             "call that changes nothing makes the repeat free and visible."
         ),
         signal=NOTHING_NEW,
+        cause="no-stop",
         needs=frozenset({"results", "arguments"}),
         family="repeat",
     ),
@@ -168,7 +172,7 @@ class Repeats(Detector):
             self._progress.forget()
             self._rounds.forget()
             self._row = 0
-            self._to_poll = bool(boundary.text and _ASKS_TO_POLL.search(boundary.text))
+            self._to_poll = asks_to_poll(boundary.text)
         elif kind is BoundaryKind.COMPACTION:
             return self._compacted(None)
         return NONE
@@ -227,6 +231,8 @@ class Repeats(Detector):
         return NONE
 
     def _again(self, known: Call | _Chain, call: Call) -> Sequence[Reading]:
+        if hands_over(call.tool):  # no question: see `handoffs`
+            return NONE
         if isinstance(known, Call):
             known = self._seen[call.key] = _Chain(known)
             self._chains.append(known)
@@ -353,6 +359,11 @@ _WORDS = {
 
 def _words(kind: str, tool: str, total: int, times: int) -> str:
     return f"{tool} called {total} times with equal arguments, {_WORDS[kind].format(n=times)}"
+
+
+def asks_to_poll(text: str | None) -> bool:
+    """Whether a user's message asks to look at something again and again."""
+    return bool(text and _ASKS_TO_POLL.search(text))
 
 
 def _equal(a: Call, b: Call) -> bool:

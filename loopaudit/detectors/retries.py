@@ -50,6 +50,7 @@ RULES: tuple[Rule, ...] = (
             "is gone; answer a spent quota with another status than 429."
         ),
         signal=PERMANENT,
+        cause="no-retry-class",
         needs=frozenset({"results", "arguments"}),
         family="retry",
     ),
@@ -115,9 +116,9 @@ class Retries(Detector):
         )
 
     def run_ended(self, run: Run) -> Sequence[Reading]:
-        if not run.attempts_after or not run.steps:
+        if not run.attempts_after:
             return NONE
-        last = run.steps[-1].index
+        last = run.steps[-1].index if run.steps else 0
         return attempts.readings(run.attempts_after, run.after, last, self._waits, answered=False)
 
     # -- calls ------------------------------------------------------------------------------------

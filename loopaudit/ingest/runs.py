@@ -19,6 +19,7 @@ from typing import Any
 from loopaudit.effects import ToolTable
 from loopaudit.formats.base import Reader
 from loopaudit.ingest.again import Rereader
+from loopaudit.ingest.chants import LEAST, chant
 from loopaudit.ingest.counting import Context, Tokenizer
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
 from loopaudit.keys import call_key, canonical, digest
@@ -91,6 +92,7 @@ class _Builder:
     before: list[Boundary] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     context: Context | None = None  # while the run tells no usage, where that is to be counted
+    talk: tuple[Step, list[str]] | None = None  # the newest response, while it called no tool
 
 
 class RunAssembler:
@@ -150,10 +152,13 @@ class RunAssembler:
     def add(self, piece: Piece) -> None:
         self._add[type(piece)](piece)  # type: ignore[operator]
 
-    def growing(self, run_id: str) -> tuple[Run, list[Boundary]]:
-        """The run as far as it is built, and the boundaries since its last step."""
+    def growing(self, run_id: str) -> Run:
+        """The run as far as it is built; what came since its last step is its end."""
         builder = self._builder(run_id)
-        return builder.run, builder.before
+        if builder.talk is not None:
+            self._said(builder)
+        builder.run.after, builder.run.attempts_after = builder.before, builder.attempts
+        return builder.run
 
     def finish(self, missing: Iterable[str] = ()) -> list[Run]:
         """The runs in order of appearance.
@@ -171,6 +176,8 @@ class RunAssembler:
             run.missing = lacks
             if builder.context is not None:
                 builder.context.fill()
+            if builder.talk is not None:
+                self._said(builder)
             _number(run, self.placeholder_outputs)
             if builder.model is not None:  # said of the run as a whole
                 for step in run.steps:
@@ -282,6 +289,8 @@ class RunAssembler:
         builder.run.steps.append(step)
         if piece.id is not None:
             builder.steps[piece.id] = step
+        if builder.talk is not None:
+            self._said(builder)
         if builder.context is not None:
             builder.context.opened(step)
             self._usage_told(builder, piece)
@@ -335,11 +344,23 @@ class RunAssembler:
                 return
             texts.add(key)
         step.text_key = key if step.text_key is None else digest(f"{step.text_key}:{key}")
+        if len(text) >= LEAST and (found := chant(text)) is not None:
+            step.chant = found._replace(offset=step.text_size + found.offset)
         step.text_size += len(text)
+        if builder.talk is not None and builder.talk[0] is step:
+            builder.talk[1].append(text)
+        elif not step.calls:
+            builder.talk = (step, [text])
         if builder.context is not None:
             builder.context.said(step, text)
         if self.keep.text and len(step.text or "") < self.keep.text:
             step.text = ((step.text or "") + text)[: self.keep.text]
+
+    def _said(self, builder: _Builder) -> None:
+        """The newest response is complete: what it said, if it called no tool."""
+        assert builder.talk is not None
+        (step, texts), builder.talk = builder.talk, None
+        step.said = mask_digest("".join(texts), self.mask)
 
     def _key(self, tool: str, args: Any, arguments: bytes) -> int:
         """Digest of a call without the arguments that are bookkeeping. `arguments`: as a whole."""
@@ -375,6 +396,7 @@ class RunAssembler:
         if step.calls:
             step.calls.append(call)
         else:
+            builder.talk = None
             step.calls = [call]  # exactly one place: most responses hold one call
         builder.waiting.append(call)
         if piece.id is not None:

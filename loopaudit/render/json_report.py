@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, TextIO
 
 from loopaudit.findings import (
+    Advice,
     Finding,
     GuardResult,
     InputSummary,
@@ -24,6 +25,7 @@ from loopaudit.findings import (
     Spin,
     Stop,
     Tokens,
+    ToolWaste,
     Totals,
     Verdict,
     Waste,
@@ -74,6 +76,7 @@ def _members(report: Report, excerpts: bool) -> Iterator[tuple[str, Any]]:
     yield "not_loops", map(_not_loop, report.not_loops)
     yield "guards", map(_guard, report.guards)
     yield "spin", _spin(report.spin, report.guards)
+    yield "tools", map(_tool, report.tools)
     yield (
         "failures",
         (
@@ -206,11 +209,36 @@ def _finding(item: Finding, excerpts: bool) -> dict[str, Any]:
             "usd": _money(item.waste.usd),
             "share": _number(item.waste.share),
             "estimated": item.waste.estimated,
+            "waited_seconds": _number(item.waste.waited),
+            "resent_tokens": item.waste.resent,
+            "unknown": item.waste.unknown,
         },
         "listed_steps": item.listed_steps,
         "reasons": item.reasons,
         "advice": item.advice or None,
+        "advice_parts": _advice(item.advice_parts),
+        "redundant": dict(sorted(item.redundant.items())),
         "stops": [_stop(stop) for stop in item.stops],
+    }
+
+
+def _advice(advice: Advice | None) -> dict[str, str] | None:
+    if advice is None:
+        return None
+    return {
+        "symptom": advice.symptom,
+        "cause": advice.cause,
+        "find": advice.find,
+        "change": advice.change,
+    }
+
+
+def _tool(item: ToolWaste) -> dict[str, Any]:
+    return {
+        "tool": item.tool,
+        "calls": item.calls,
+        "redundant": item.redundant,
+        "share": item.redundant / item.calls,
     }
 
 

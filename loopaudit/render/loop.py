@@ -64,6 +64,11 @@ def loop(
             yield from screen.row(text, *styles, indent=2, label=label.ljust(_LABEL - 2))
     for label, text in _guards(finding, guards):
         yield from screen.row(text, indent=2, label=label.ljust(_LABEL - 2))
+    parts = finding.advice_parts
+    if parts is not None:
+        yield from screen.row(inert(parts.cause), indent=2, label="cause".ljust(_LABEL - 2))
+        if screen.why:
+            yield from screen.row(inert(parts.find), indent=2, label="check".ljust(_LABEL - 2))
     if finding.advice:
         yield from screen.row(inert(finding.advice), indent=2, label="advice".ljust(_LABEL - 2))
     # one line however long, so that it can be copied
@@ -82,8 +87,20 @@ def _rows(
     yield "began", _place(finding.onset, screen), ("bold",)
     yield "lasted", _lasted(finding, run), ()
     yield "ended", f"{ended}; {RETRYABLE[finding.retryable]}; {sure}", _alarm(going)
-    yield "wasted", wasted(finding.waste, of), ("red",)
+    yield "wasted", _spent(finding, of), ("red",)
     yield "also", _also(finding, screen), ()
+
+
+def _spent(finding: Finding, of: str) -> str:
+    """What a loop wasted; of failed API attempts, time and input, and what is not known of them."""
+    waste = finding.waste
+    if not waste.unknown:
+        return wasted(waste, of if finding.onset.run == finding.last.run else "these agents")
+    parts = [] if waste.waited is None else [f"{f.duration(waste.waited)} of waiting"]
+    if waste.resent is not None:
+        parts.append(f"{f.full(waste.resent)} input tokens sent again")
+    known = ", ".join(parts)
+    return f"{known}{'; ' if known else ''}not known: {'; '.join(waste.unknown)}"
 
 
 def _also(finding: Finding, screen: Screen) -> str:
@@ -127,7 +144,9 @@ def _guards(finding: Finding, guards: Sequence[GuardResult]) -> Iterator[tuple[s
     for guard in guards:
         stops = [stop for stop in finding.stops if stop.guard == guard.preset]
         if stops:
-            yield label, f"{inert(guard.preset)}: {guard_sentence(stops, finding.onset.step)}"
+            across = finding.onset.run != finding.last.run  # then steps are of several runs
+            onset = -1 if across else finding.onset.step
+            yield label, f"{inert(guard.preset)}: {guard_sentence(stops, onset)}"
             label = ""
             continue
         lacking = {item.needs for item in guard.undecidable if item.run == finding.run}
@@ -147,12 +166,17 @@ def _place(place: Place, screen: Screen) -> str:
     when = "" if place.at is None else f.moment(place.at, screen.zone)
     if when and screen.zone_name == "UTC":
         when += "Z"
-    text = f"step {place.step + 1:<5,} {when}{'  ' if when else ''}"
+    step = f"{place.step + 1:,}"
+    if place.char_offset is not None:
+        step += f", from character {place.char_offset + 1:,}"
+    text = f"step {step:<5} {when}{'  ' if when else ''}"
     room = screen.width - _LABEL - len(text) - len(f":{place.line}")
     return f"{text}{cut_middle(inert(place.path), max(room, 16))}:{place.line}"
 
 
 def _lasted(finding: Finding, run: RunSummary | None) -> str:
+    if finding.onset.run != finding.last.run:
+        return _lasted_across(finding)
     steps = finding.last.step - finding.onset.step + 1
     redundant = len({step.step for step in finding.waste.steps})
     parts = [
@@ -175,5 +199,16 @@ def _lasted(finding: Finding, run: RunSummary | None) -> str:
     return text
 
 
+def _lasted_across(finding: Finding) -> str:
+    """Over several runs steps do not add up: agents are counted."""
+    agents = len({entry.run for entry in finding.waste.steps} | {finding.last.run})
+    parts = [f.count(agents, "agent"), f"{f.count(len(finding.waste.steps), 'step')} redundant"]
+    began, last = finding.onset.at, finding.last.at
+    if began is not None and last is not None:
+        parts.append(f.duration(last - began))
+    return f"{', '.join(parts)}; {f.count(finding.occurrences, 'time')}"
+
+
 def _look(finding: Finding) -> str:
-    return f"loopaudit show {quote(inert(finding.run[:200]))} {quote(inert(finding.onset.path))}"
+    run = finding.onset.run
+    return f"loopaudit show {quote(inert(run[:200]))} {quote(inert(finding.onset.path))}"

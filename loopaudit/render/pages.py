@@ -9,6 +9,7 @@ from loopaudit.formats.base import Format
 from loopaudit.guards.preset import Preset, PresetRule, Thresholds
 from loopaudit.render.not_loops import KINDS
 from loopaudit.render.screen import Screen, table
+from loopaudit.replay.advice import CAUSES
 from loopaudit.retry import RetryPolicy
 
 _LABEL = 14
@@ -17,10 +18,13 @@ _LABEL = 14
 def rule_page(rule: Rule, presets: Iterable[Preset], screen: Screen) -> Iterator[str]:
     yield from screen.row(f"{rule.id}: {rule.title}", "bold")
     needs = f"a log with {' and '.join(sorted(rule.needs))}" if rule.needs else ""
+    cause = CAUSES.get(rule.cause)
     for label, text in (
         ("looks for", rule.looks_for),
         ("not counted", rule.not_counted),
         ("evidence", rule.evidence),
+        ("cause", cause.says.replace("{tool}", "the tool") if cause else ""),
+        ("in the log", cause.find.replace("{tool}", "the tool") if cause else ""),
         ("remedy", rule.remedy),
         ("needs", needs),
     ):

@@ -30,6 +30,7 @@ def report_schema() -> Schema:
                 "not_loops": _list(_NOT_LOOP, "Looked at and not counted."),
                 "guards": _list(_GUARD),
                 "spin": _SPIN,
+                "tools": _list(_TOOL, "Tools with redundant calls, worst first."),
                 "failures": _list(_FAILURE, "What of loopaudit or an extension broke."),
             }
         ),
@@ -62,6 +63,7 @@ _FLAG: Schema = {"type": "boolean"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _LINE: Schema = {"type": "integer", "minimum": 1}
 _NUMBER: Schema = {"type": "number"}
+_SECONDS: Schema = {"type": "number", "minimum": 0}
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _MONEY: Schema = {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
 _TIME: Schema = {
@@ -184,6 +186,13 @@ _STOP = _object(
     "What a guard would have done; savings count from this entry's own step.",
 )
 
+_ADVICE = _object(
+    {"symptom": _TEXT, "cause": _TEXT, "find": _TEXT, "change": _TEXT},
+    "In the order in which it is done; `find`: how to make sure in the log.",
+)
+
+_TOOL = _object({"tool": _TEXT, "calls": _COUNT, "redundant": _COUNT, "share": _SHARE})
+
 _FINDING = _object(
     {
         "id": _TEXT,
@@ -203,11 +212,20 @@ _FINDING = _object(
             {
                 "steps": _list(_object({"run": _TEXT, "step": _COUNT, "part": _SHARE})),
                 **_WASTE_SUM,
+                "waited_seconds": _maybe(_SECONDS, "Between failed API attempts."),
+                "resent_tokens": _maybe(_COUNT, "Input sent again by API attempts; no bill."),
+                "unknown": _list(_TEXT, "What the log does not tell of it."),
             }
         ),
         "listed_steps": _list(_COUNT, "Redundant in part: listed, not charged."),
         "reasons": _list(_TEXT),
-        "advice": _maybe(_TEXT),
+        "advice": _maybe(_TEXT, "What to change."),
+        "advice_parts": _maybe(_ADVICE),
+        "redundant": {
+            "type": "object",
+            "additionalProperties": _COUNT,
+            "description": "Redundant calls by tool, charged or listed.",
+        },
         "stops": _list(_STOP),
     }
 )

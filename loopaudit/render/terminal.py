@@ -15,8 +15,9 @@ from loopaudit.render import figures as f
 from loopaudit.render.loop import loop, wasted
 from loopaudit.render.screen import Screen, put, table
 from loopaudit.render.summary import summary, windowed
-from loopaudit.render.text import inert
+from loopaudit.render.text import cut, inert
 
+_WORST = 3  # tools shown with their share of redundant calls
 _MOST = 5  # inputs listed that could not be read, where nothing could
 
 
@@ -29,6 +30,7 @@ def lines(report: Report, screen: Screen) -> Iterator[str]:
     if report.totals.runs:
         yield ""
         yield from _findings(report, screen)
+        yield from _tools(report, screen)
         yield from _guards(report, screen)
         yield from _not_loops(report, screen)
     yield from _not_read(report, screen)
@@ -53,6 +55,26 @@ def _findings(report: Report, screen: Screen) -> Iterator[str]:
         yield ""
 
 
+def _tools(report: Report, screen: Screen) -> Iterator[str]:
+    """Whose answers were not worth asking for again: redundant calls by tool, worst first."""
+    worst = report.tools if screen.why else report.tools[:_WORST]
+    if not worst:
+        return
+    yield screen.style("Redundant calls by tool", "bold")
+    rows = [
+        (
+            f.share(item.redundant / item.calls),
+            f"{item.redundant:,} of {f.count(item.calls, 'call')}",
+            cut(inert(item.tool), 40),
+        )
+        for item in worst
+    ]
+    yield from table(rows, right=(0, 1))
+    if len(worst) < len(report.tools):
+        yield f"  and {f.count(len(report.tools) - len(worst), 'more tool')} (--why shows all)"
+    yield ""
+
+
 def _headline(report: Report) -> str:
     if not report.findings:
         return f"No loops found in {f.count(report.totals.runs, 'run')}."
@@ -70,6 +92,7 @@ def _guards(report: Report, screen: Screen) -> Iterator[str]:
     if not report.guards:
         return
     with_loop = {finding.run for finding in report.findings}
+    with_loop |= {entry.run for entry in report.totals.waste.steps}
     spin = report.spin
     head = ("", "stops", "no loop", "mean loop", "saves", "cannot say")
     recorded = ("as recorded", "", "", _steps(spin.mean_steps_recorded), "", "")

@@ -27,6 +27,7 @@ from loopaudit.ingest.sources import Found, Source, discover
 from loopaudit.masks import from_settings
 from loopaudit.model import Skip
 from loopaudit.money import PriceBook, usd
+from loopaudit.replay.delegation import delegated
 from loopaudit.replay.merge import (
     adopt,
     drop_copies,
@@ -38,6 +39,7 @@ from loopaudit.replay.meter import meter
 from loopaudit.replay.pool import run_jobs
 from loopaudit.replay.results import JobResult, RunResult
 from loopaudit.replay.savings import mean_spins, stops_of
+from loopaudit.replay.tools import worst_tools
 from loopaudit.replay.totals import (
     Ledger,
     Priced,
@@ -146,7 +148,7 @@ def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report,
     audited = _price_all(runs, options, report, now)
     report.totals.duplicates_removed += copies
     meter([(item.found, item.priced) for item in audited], plan.guards)
-    _rank(audited, report)
+    _rank(audited, report, plan)
     _judge_guards(audited, plan, report)
     report.meta |= {
         "paths": options.paths,
@@ -352,22 +354,18 @@ def _summary(found: RunResult, priced: Priced) -> RunSummary:
     )
 
 
-def _rank(audited: list[AuditedRun], report: Report) -> None:
+def _rank(audited: list[AuditedRun], report: Report, plan: Plan) -> None:
     """Price the waste, drop what another run owns, sort by money, then tokens, then place."""
     money = tokens = read = 0
     known_money = known_tokens = estimated = False
     for item in audited:
-        found, summary = item.found, item.summary
-        total = summary.tokens.total
-        for finding in found.findings:
-            charged = len(finding.waste.steps)
-            finding.waste = charge(finding.waste.steps, found, item.priced, total)
-            if charged and not finding.waste.steps:
-                continue  # all of it inherited, or outside the time window
-            finding.stops = stops_of(finding, found, item.priced)
-            item.findings.append(finding)
+        _price_findings(item)
+    across = delegated(audited, plan.default)
+    for item in audited:
+        found, summary, total = item.found, item.summary, item.summary.tokens.total
         report.not_loops += [n for n in found.not_loops if n.step in item.priced.counts]
-        summary.waste = charge(union(item.findings), found, item.priced, total)
+        own = [w for w in union([*item.findings, *across]) if w.run == found.run.id]
+        summary.waste = charge(own, found, item.priced, total)
         report.runs.append(summary)
         report.findings += item.findings
         waste = report.totals.waste
@@ -398,6 +396,22 @@ def _rank(audited: list[AuditedRun], report: Report) -> None:
         )
     )
     report.spin = mean_spins(_pairs(audited), report.totals.tokens.total)
+    report.tools = worst_tools([(item.found, item.priced, item.findings) for item in audited])
+
+
+def _price_findings(item: AuditedRun) -> None:
+    found, total = item.found, item.summary.tokens.total
+    for finding in found.findings:
+        charged, told = len(finding.waste.steps), finding.waste
+        if not charged and finding.onset.step not in item.priced.counts and found.columns.ids:
+            continue  # outside the time window
+        finding.waste = charge(told.steps, found, item.priced, total)
+        if charged and not finding.waste.steps:
+            continue  # all of it inherited, or outside the time window
+        finding.waste.waited, finding.waste.resent = told.waited, told.resent
+        finding.waste.unknown = told.unknown
+        finding.stops = stops_of(finding, found, item.priced)
+        item.findings.append(finding)
 
 
 def _pairs(audited: list[AuditedRun]) -> list[tuple[Finding, RunResult, Priced]]:

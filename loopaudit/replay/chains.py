@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from loopaudit.detectors.catalog import rule_of
 from loopaudit.findings import Reading, Rule
 from loopaudit.guards.preset import Preset, PresetRule
-from loopaudit.model import Run
+from loopaudit.model import Attempt, Run
 
 
 @dataclass(slots=True)
@@ -19,7 +19,11 @@ class Chain:
     rule: PresetRule
     last: Reading  # the newest
     calls: list[int] = field(default_factory=list)  # redundant calls, flat indices
-    bare: list[int] = field(default_factory=list)  # redundant steps without calls
+    bare: list[int] = field(default_factory=list)  # steps that are redundant as a whole
+    texts: dict[int, tuple[int, float]] = field(default_factory=dict)  # see `redundant_text`
+    attempts: dict[int, tuple[Attempt, ...]] = field(
+        default_factory=dict
+    )  # by the step they led to
     steps: set[int] = field(default_factory=set)  # steps of both
     retryable: bool | None = None  # False if one failure would not pass by itself
     poll: bool = False
@@ -53,6 +57,11 @@ def chains(run: Run, readings: Iterable[Reading], preset: Preset) -> list[Chain]
         chain.bare += reading.redundant_steps
         chain.steps.update(step_of[call] for call in reading.redundant)
         chain.steps.update(reading.redundant_steps)
+        if reading.redundant_text is not None:
+            chain.texts[reading.step] = reading.redundant_text
+            chain.steps.add(reading.step)
+        if reading.attempts:
+            chain.attempts[reading.step] = reading.attempts
         chain.poll = reading.poll
         if reading.retryable is not None:
             chain.retryable = reading.retryable and chain.retryable is not False
@@ -72,8 +81,8 @@ def groups(run: Run, found: Sequence[Chain], preset: Preset) -> list[list[Chain]
     """Reported chains that tell of one loop: they share a redundant step, or take turns over one
     stretch.
 
-    In each group the chain that explains most steps comes first; where they explain equally many,
-    the one whose rule stands first in the preset.
+    In each group the outermost loop comes first, then the chain that explains most steps; where
+    they explain equally many, the one whose rule stands first in the preset.
     """
     run_chains = [chain for chain in found if chain.reported and chain.steps]
     borne = {step for chain in found if not chain.reported for step in chain.steps}
@@ -103,10 +112,38 @@ def groups(run: Run, found: Sequence[Chain], preset: Preset) -> list[list[Chain]
     place = {rule.signal: n for n, rule in enumerate(preset.rules)}
     return [
         sorted(
-            group, key=lambda c: (c.explained, -len(c.steps), place[c.rule.signal], c.first_step)
+            group,
+            key=lambda c: (
+                c.explained,
+                c not in outer,
+                -len(c.steps),
+                place[c.rule.signal],
+                c.first_step,
+            ),
         )
         for group in members.values()
+        for outer in [_outermost(group)]
     ]
+
+
+def storms(found: Sequence[Chain], preset: Preset) -> list[list[Chain]]:
+    """Reported chains about failed API attempts, those about the same response together."""
+    place = {rule.signal: n for n, rule in enumerate(preset.rules)}
+    members: dict[int, list[Chain]] = {}
+    for chain in found:
+        if chain.reported and chain.attempts and not chain.steps:
+            members.setdefault(chain.last.step, []).append(chain)
+    return [sorted(group, key=lambda c: place[c.rule.signal]) for group in members.values()]
+
+
+def _outermost(group: list[Chain]) -> list[Chain]:
+    """Rounds from compaction to compaction hold other loops: they explain why those go on, where
+    they cover most of what is redundant."""
+    rounds = [chain for chain in group if chain.document.family == "compaction"]
+    if not rounds:
+        return []
+    every = set[int]().union(*(chain.steps for chain in group))
+    return [chain for chain in rounds if 2 * len(chain.steps) >= len(every)]
 
 
 def _explain(run: Run, group: list[Chain], borne: set[int]) -> None:

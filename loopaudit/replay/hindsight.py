@@ -19,9 +19,11 @@ from loopaudit.findings import (
     WasteStep,
 )
 from loopaudit.guards.preset import Preset
-from loopaudit.model import Call, Run, UsageMark, add
-from loopaudit.replay.chains import Chain, chains, groups, report_from
-from loopaudit.replay.verdicts import advice, confidence, ended_by, reason, retryable
+from loopaudit.model import Call, Run, Step, UsageMark, add
+from loopaudit.replay.advice import advise
+from loopaudit.replay.chains import Chain, chains, groups, report_from, storms
+from loopaudit.replay.storms import storm
+from loopaudit.replay.verdicts import confidence, ended_by, reason, retryable
 
 
 def judge(
@@ -47,6 +49,8 @@ def judge(
         if finding is not None:
             findings.append(finding)
             charged.update(entry.step for entry in finding.waste.steps)
+    for group in storms(found, preset):
+        findings.append(_told(run, (), group, storm(run, group), None))
     findings.sort(key=lambda f: (f.onset.step, f.onset.call or 0))
     near = [NotLoop(run.id, kind, step, why) for kind, step, why in dismissed]
     near += _below(found, run)
@@ -64,16 +68,22 @@ def _finding(
     """One finding for chains that tell of the same steps; None if all of it is inherited."""
     redundant = {index for chain in group for index in chain.calls}
     bare = {step for chain in group for step in chain.bare}
-    whole: list[int] = []
+    texts = {number: text for chain in group for number, text in chain.texts.items()}
+    charged: list[WasteStep] = []
     part: list[int] = []
     for number in sorted({step for chain in group for step in chain.steps}):
         step = run.steps[number]
         if step.inherited:
             continue
-        full = number in bare or all(call.index in redundant for call in step.calls)
-        (whole if full else part).append(number)
-    if not whole and not part:
+        if number in bare or (step.calls and all(c.index in redundant for c in step.calls)):
+            charged.append(WasteStep(run.id, number))
+        elif number in texts:
+            charged.append(WasteStep(run.id, number, _share(step, texts[number][1])))
+        else:
+            part.append(number)
+    if not charged and not part:
         return None
+    whole = [entry.step for entry in charged]
     primary = group[0]
     first = min(group, key=lambda c: (c.explained, c.first_step, c.last.first_call or 0))
     onset = (whole or part)[0]
@@ -94,14 +104,36 @@ def _finding(
         key=None if call is None else f"{call.key:016x}",
         call=_call_text(run, primary, call),
         period=primary.last.period,
-        waste=_waste(run, whole, own),
+        waste=_waste(run, charged, own),
         listed_steps=part,
         reasons=[reason(chain, calls) for chain in _distinct(group)],
     )
+    if onset in texts and onset not in bare:
+        finding.onset.char_offset = texts[onset][0]
+    for index in sorted(redundant):
+        tool = calls[index].tool
+        if not run.steps[calls[index].step].inherited:
+            finding.redundant[tool] = finding.redundant.get(tool, 0) + 1
+    return _told(run, calls, group, finding, head)
+
+
+def _told(
+    run: Run, calls: Sequence[Call], group: list[Chain], finding: Finding, head: int | None
+) -> Finding:
+    """`finding` with what is said of it."""
     finding.confidence, finding.confidence_reason = confidence(run, calls, group, finding)
-    finding.advice = advice(rule, primary, finding)
+    finding.advice_parts = advise(group[0].document, group[0], finding)
+    finding.advice = finding.advice_parts.change
     finding.id = _fingerprint(run, finding, head)
     return finding
+
+
+def _share(step: Step, of_output: float) -> float:
+    """A share of a step's output as a share of all its tokens."""
+    usage = step.usage
+    if usage is None or not usage.output or not usage.total:
+        return of_output
+    return of_output * usage.output / usage.total
 
 
 def _distinct(group: list[Chain]) -> list[Chain]:
@@ -147,18 +179,19 @@ def _own_tokens(run: Run) -> int | None:
     return total
 
 
-def _waste(run: Run, steps: Sequence[int], own: int | None) -> Waste:
+def _waste(run: Run, steps: list[WasteStep], own: int | None) -> Waste:
     """Tokens of the redundant steps; None where the log has no usage for any of them."""
-    waste = Waste(steps=[WasteStep(run.id, number) for number in steps])
-    for number in steps:
-        usage = run.steps[number].usage
+    waste = Waste(steps=steps)
+    for entry in steps:
+        usage = run.steps[entry.step].usage
         total = None if usage is None or usage.mark is UsageMark.ABSENT else usage.total
         if usage is None or total is None:
             waste.estimated = True
             continue
-        waste.tokens = add(waste.tokens, total)
-        waste.cache_read = add(waste.cache_read, usage.cache_read)
-        waste.estimated = waste.estimated or usage.mark is not UsageMark.REPORTED
+        waste.tokens = add(waste.tokens, round(total * entry.part))
+        if entry.part == 1:  # else it is output that is redundant
+            waste.cache_read = add(waste.cache_read, usage.cache_read)
+        waste.estimated |= usage.mark is not UsageMark.REPORTED or entry.part < 1
     if not steps and own is not None:
         waste.tokens = waste.cache_read = 0
     if waste.tokens is None:
@@ -170,8 +203,11 @@ def _waste(run: Run, steps: Sequence[int], own: int | None) -> Waste:
 
 def _fingerprint(run: Run, finding: Finding, first_call: int | None) -> str:
     """Stable over re-runs, paths and the order of files: rule, session, call and first response."""
-    step = run.steps[finding.first_seen.step]
-    first = step.id or str(step.index)
+    if not run.steps:
+        first = str(finding.first_seen.line)
+    else:
+        step = run.steps[finding.first_seen.step]
+        first = step.id or str(step.index)
     if first_call is not None:
         for call in step.calls:
             if call.index == first_call and call.id is not None:

@@ -76,6 +76,25 @@ class StepColumns:
         return usage
 
 
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """A call that starts another agent."""
+
+    id: str | None
+    key: int
+    masked: int | None  # digest of tool and masked arguments; None where they are not kept whole
+    step: int
+    call: int  # index within the run
+    alone: bool  # its response called nothing else
+    only: bool  # the run called nothing else
+    interrupted: bool
+    line: int
+    path: str
+    at: float | None
+    tool: str
+    text: str  # bounded excerpt
+
+
 @dataclass(slots=True)
 class RunResult:
     """A run as replayed, without its steps."""
@@ -88,6 +107,8 @@ class RunResult:
     trips: dict[str, list[Trip]] = field(default_factory=dict)  # by preset
     undecidable: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     inherited: set[int] = field(default_factory=set)  # steps owned by another run
+    spawns: list[Spawn] = field(default_factory=list)  # calls that start agents
+    asked: int | None = None  # digest of what the run was asked to do, masked
     crossings: dict[str, Crossings] = field(default_factory=dict)  # by preset, where asked for
 
 

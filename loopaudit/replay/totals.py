@@ -248,8 +248,8 @@ def charge(
             known_tokens = True
             tokens += round(total * entry.part)
             cached = found.columns.buckets[_READ][entry.step]
-            if cached != UNKNOWN:
-                read += round(cached * entry.part)
+            if cached != UNKNOWN and entry.part == 1:  # else it is output that is redundant
+                read += cached
             mark = found.columns.marks[entry.step]
             waste.estimated |= mark in (_LOWER, _ESTIMATED) or entry.part < 1
         if priced.cost[entry.step] != UNKNOWN:

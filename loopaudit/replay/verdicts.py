@@ -1,11 +1,11 @@
-"""What is said of a finding: how it ended, does a retry help, how sure it is, what to change."""
+"""What is said of a finding: how it ended, does a retry help, how sure it is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
 
-from loopaudit.findings import EndedBy, Finding, Retryable, Rule
+from loopaudit.findings import EndedBy, Finding, Retryable
 from loopaudit.model import BoundaryKind, Call, CallStatus, Run
 from loopaudit.replay.chains import Chain, report_from
 
@@ -36,7 +36,8 @@ def ended_by(run: Run, steps: Sequence[int], keys: Collection[int]) -> EndedBy:
     gap = (last - onset) / (len(steps) - 1) if len(steps) > 1 else 1.0
     statuses = {call.status for call in run.steps[last].calls}
     for step in run.steps[last + 1 :]:  # repeats that were stopped before they had a result
-        if step.before or not step.calls or any(call.key not in keys for call in step.calls):
+        ended = any(boundary.kind in _ENDS for boundary in step.before)
+        if ended or not step.calls or any(call.key not in keys for call in step.calls):
             break
         statuses.update(call.status for call in step.calls)
         last = step.index
@@ -86,7 +87,7 @@ def reason(chain: Chain, calls: Sequence[Call]) -> str:
 
 
 #: how sure a rule is by itself, by its family
-_SURE = {"cycle": 0.95, "failure": 0.6}
+_SURE = {"cycle": 0.95, "failure": 0.6, "growth": 0.7, "batch": 0.6}
 _SURE_ELSE = 0.9
 
 
@@ -97,8 +98,13 @@ def confidence(
     primary = group[0]
     rule = primary.document
     value, why = _SURE.get(rule.family, _SURE_ELSE), []
+    failing = primary.retryable is not None
     if value < _SURE_ELSE:
-        why.append("the calls differ, only their failure is the same")
+        why.append(
+            f"the calls differ, only their {'failure' if failing else 'answer'} is the same"
+            if rule.family in ("failure", "growth")
+            else "one response can hold equal calls on purpose"
+        )
     if primary.poll:
         value -= 0.1
         why.append("a wait may have been meant")
@@ -115,10 +121,19 @@ def confidence(
     if _changed_meanwhile(run, finding):
         value -= 0.3
         why.append("other state changed meanwhile")
-    if not finding.waste.steps:
+    if not finding.waste.steps and primary.steps and rule.family != "batch":
         value -= 0.2
         why.append("useful calls stood beside each repeat")
-    return round(min(max(value, 0.1), 0.99), 2), "; ".join(why) or "equal calls, equal results"
+    return round(min(max(value, 0.1), 0.99), 2), "; ".join(why) or _plainly(primary)
+
+
+def _plainly(primary: Chain) -> str:
+    """What makes a finding sure, where nothing raised or lowered that."""
+    if primary.attempts:
+        return "each attempt is recorded"
+    if primary.document.family == "text":
+        return "the same words, and nothing done"
+    return "equal calls, equal results"
 
 
 def _only_masked(calls: Sequence[Call], chain: Chain) -> bool:
@@ -134,19 +149,3 @@ def _changed_meanwhile(run: Run, finding: Finding) -> bool:
         if step.index not in redundant
         for call in step.calls
     )
-
-
-def advice(rule: Rule, primary: Chain, finding: Finding) -> str:
-    """What to change, for the tool at hand."""
-    tool = finding.tool
-    parts = []
-    if primary.poll:
-        parts.append(
-            f"Let {tool or 'the tool'} wait by itself until something changed or a time is up, and "
-            "answer with the state and when to ask again."
-        )
-    else:
-        parts.append(f"{tool}: {rule.remedy}" if tool and not finding.period else rule.remedy)
-    if primary.last.note and "side effect" in primary.last.note:
-        parts.append(f"Make {tool or 'the tool'} refuse to do the same thing twice.")
-    return " ".join(part for part in parts if part)

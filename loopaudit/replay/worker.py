@@ -18,6 +18,7 @@ from loopaudit.ingest.sources import Source
 from loopaudit.masks import mask
 from loopaudit.model import Run
 from loopaudit.replay.crossing import record
+from loopaudit.replay.delegation import asked, spawns
 from loopaudit.replay.hindsight import judge
 from loopaudit.replay.replay import replay_run
 from loopaudit.replay.results import JobResult, RunResult, columns
@@ -95,8 +96,10 @@ def replay(run: Run, plan: Plan) -> RunResult:
     undecidable = [list(session.undecidable) for session in sessions]
     crossings = {preset.name: record(run, preset) for preset in plan.traced}
     del sessions, watcher, readings  # they hold on to calls, which the columns replace
+    started = spawns(run, plan.mask)
     table, content = columns(run)
     result = RunResult(run, table, content, findings=findings, not_loops=not_loops)
+    result.spawns, result.asked = started, asked(run, plan.mask)
     result.crossings = crossings
     for preset, verdicts, needs in zip(plan.guards, trips, undecidable, strict=False):
         result.trips[preset.name] = verdicts

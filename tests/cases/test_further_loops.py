@@ -450,7 +450,7 @@ CASES["two agents hand the task back and forth"] = Case(
         lambda i: step(1_000, verb("transfer_to_support")({}, "transferred")),
     ),
     8_000,
-    Expect("cycle", 1, 3, tuple(range(3, 9)), 6_000, "n/a", period=2),
+    Expect("handed-back-and-forth", 1, 3, tuple(range(3, 9)), 6_000, "n/a"),
 )
 
 # -- A4, A5, B11: hooks and memory ----------------------------------------------------------------
@@ -749,12 +749,12 @@ CASES["a success among the failures"] = Case(
 )
 DENIED = step(600, sh({"command": "git push --force"}, "blocked by policy", ended="blocked"))
 CASES["a call that a guard blocks each time"] = Case(
-    asked(*times(5, DENIED)), 3_000, row(1, 5, 600, "no", ended="guard"), formats=OWN
+    asked(*times(5, DENIED)), 3_000, row(1, 5, 600, "no", "refused-again", "guard"), formats=OWN
 )
 CASES["a call that the user rejects each time"] = Case(
     asked(*times(3, step(600, sh({"command": "rm -rf x"}, "rejected", ended="rejected")))),
     1_800,
-    row(1, 3, 600, "no"),
+    row(1, 3, 600, "no", "refused-again"),
     formats=OWN,
 )
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")

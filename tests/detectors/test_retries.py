@@ -162,7 +162,8 @@ def test_the_last_attempt_without_an_answer_was_not_retried() -> None:
     found = readings(Retries(), run)
     assert counts(found, OVER) == [3]
     assert {reading.step for reading in found} == {0}
-    assert readings(Retries(), run_of([], [tried()] * 5)) == []  # no step to stand at
+    alone = readings(Retries(), run_of([], [tried()] * 5))  # a log of failures and nothing else
+    assert (counts(alone, OVER), alone[-1].step) == ([4], 0)
 
 
 def test_a_user_message_is_no_retry() -> None:

@@ -1,0 +1,189 @@
+"""Calls that differ and bring nothing new: one answer to varied questions, a command that grows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from loopaudit.detectors.base import NONE, Detector
+from loopaudit.findings import Reading, Rule
+from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus
+
+SAME_ANSWER = "same_answer"
+GROWING = "growing_command"
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="same-answer",
+        title="Varied questions were answered by one and the same sentence",
+        looks_for=(
+            "Calls of one tool, each with other arguments, whose answers are equal to the last "
+            "character, five in a row or more. The answer is neither empty nor a failure nor a "
+            '"nothing found", and long enough to say something (20 characters).'
+        ),
+        not_counted=(
+            "Calls that change state (twenty writes all answer `ok`), or whose name says that they "
+            "ask nothing (add, mark, think, click …), known waits, answers side by side in one "
+            "response (one round). Another answer of that tool, a change of state or a user "
+            "message starts again."
+        ),
+        evidence=(
+            "On 15,315 runs with a known outcome five such answers stand in 1 of 5,814 successes "
+            "and in 1 % of the failures. OpenClaw warns at 10 (argument_churn); detectors that "
+            "count the tool's name alone fire on thirty healthy reads. The confidence is low."
+        ),
+        remedy=(
+            "Say in the tool's description when not to call it and that only an exact match is "
+            "found; let the answer say what is missing from the question, or that there is no more."
+        ),
+        signal=SAME_ANSWER,
+        cause="no-when-not",
+        needs=frozenset({"results", "arguments"}),
+        family="failure",
+    ),
+    Rule(
+        id="growing-command",
+        title="A command grew from call to call and brought nothing new",
+        looks_for=(
+            "Four calls of one tool or more, each of which contains the one before and more, with "
+            "equal answers, nothing else of that tool between."
+        ),
+        not_counted=(
+            "A command that grows and answers something else; one that changed state; failures, "
+            "which same-error counts. A user message or a change of state starts again."
+        ),
+        evidence=(
+            "On 15,315 runs with a known outcome four such calls stand in no success and in 0.3 % "
+            "of the failures. Tests for equal calls cannot see it: no two calls are equal."
+        ),
+        remedy=(
+            "Keep the state that the command builds up (a shell session, a file, a query in "
+            "parts), so that the next call need not repeat it, and answer with what is new."
+        ),
+        signal=GROWING,
+        cause="no-status",
+        needs=frozenset({"results", "arguments"}),
+        family="growth",
+    ),
+)
+
+#: an answer shorter than this says too little to be the same answer ("ok", "true", "0")
+TELLING = 20
+
+
+#: tools whose answer is a receipt, however varied what they are given: they ask nothing
+_ASKS_NOTHING = re.compile(
+    r"(?:^|_)(?:add|put|set|mark|assign|unassign|log|record|register|store|push|pop|enqueue|queue"
+    r"|schedule|tag|label|approve|confirm|accept|save|note|notes|memo|memory|remember|memorize"
+    r"|commit|deploy|start|stop|enable|disable|open|close|move|click|type|press|scroll|tap|swipe"
+    r"|drag|drop|select|hover|navigate|goto|go|play|pause|turn|switch|call|pay|transfer|order|buy"
+    r"|book|grant|revoke|invite|share|export|import|upload|install|emit|report|answer|reply|think"
+    r"|thought|thinking|reason|reflect|plan|todo|todos|computer|mouse|keyboard|browser|screenshot"
+    r"|draw|paint|print|display|speak|say|sleep|finish|submit|complete|done|yield)(?:_|$)"
+    r"|^(?:添加|设置|标记|记录|保存|登记|发送|思考|计划|点击|提交)",
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])|[.:/ -]+")
+
+
+@lru_cache(1_000)
+def _asks(tool: str) -> bool:
+    return _ASKS_NOTHING.search(_CAMEL.sub("_", tool).lower()) is None
+
+
+class _Row:
+    """Calls of one tool in a row with one answer."""
+
+    __slots__ = ("first", "grown", "keys", "last", "step", "varied")
+
+    def __init__(self, call: Call) -> None:
+        self.first = self.last = call
+        self.step = call.step
+        self.keys: set[int] | None = None  # different calls, once there are two
+        self.varied = 1  # steps that asked something else
+        self.grown = 1  # newest calls of which each holds the one before
+
+
+class Variants(Detector):
+    """Readings: `same_answer` (steps), `growing_command` (calls). O(1) a call, state per tool."""
+
+    signals = (SAME_ANSWER, GROWING)
+    needs = frozenset({"results", "arguments"})
+
+    def __init__(self, telling: int = TELLING) -> None:
+        self.telling = telling
+        self._rows: dict[str, _Row] = {}
+
+    def boundary(self, boundary: Boundary) -> Sequence[Reading]:
+        if boundary.kind is BoundaryKind.USER:
+            self._rows.clear()
+        return NONE
+
+    def call_ended(self, call: Call) -> Sequence[Reading]:
+        row = self._rows.get(call.tool)
+        if row is not None and row.last.result == call.result and row.last.status is call.status:
+            return self._again(row, call)
+        if call.mutates or call.spawns:
+            if call.status is CallStatus.OK:
+                self._rows.clear()
+        elif call.status is CallStatus.OK and call.result is not None and not call.polls:
+            self._rows[call.tool] = _Row(call)
+        elif row is not None and call.result is not None:
+            del self._rows[call.tool]
+        return NONE
+
+    def _again(self, row: _Row, call: Call) -> Sequence[Reading]:
+        last = row.last
+        if call.mutates or call.spawns:
+            self._rows.clear()
+            return NONE
+        if call.key == last.key:
+            return NONE
+        readings: list[Reading] = []
+        if call.step != last.step:
+            row.grown = row.grown + 1 if _holds(call, last, row.grown > 1) else 1
+            if row.grown > 1:
+                readings.append(self._reading(GROWING, row.grown, row, call))
+        row.last = call
+        if row.keys is None:
+            row.keys = {row.first.key}
+        if call.key not in row.keys and not call.blank and not call.nothing_found:
+            row.keys.add(call.key)
+            if call.step != row.step and (call.size or 0) >= self.telling and _asks(call.tool):
+                row.step = call.step
+                row.varied += 1
+                readings.append(self._reading(SAME_ANSWER, row.varied, row, call))
+        return readings
+
+    def _reading(self, signal: str, count: int, row: _Row, call: Call) -> Reading:
+        first = row.first
+        return Reading(
+            signal=signal,
+            count=count,
+            step=call.step,
+            call=call.index,
+            group=(signal, first.index),
+            first_step=first.step,
+            first_call=first.index,
+            redundant=(call.index,),
+        )
+
+
+def _holds(call: Call, last: Call, grew: bool) -> bool:
+    """Whether the arguments of `call` are those of `last` with one text longer.
+
+    Of long arguments only the beginning is kept: they must begin alike and be longer, and the
+    command must have been seen to grow (`grew`).
+    """
+    new, old = call.args, last.args
+    if not new or not old or call.args_size <= last.args_size:
+        return False
+    if last.args_size > len(old):
+        return grew and new == old
+    at = next((i for i, (a, b) in enumerate(zip(new, old, strict=False)) if a != b), len(old))
+    # one text grew at its end: from here on the old arguments only close it, and what follows
+    if old[at : at + 1] == '"' and (call.args_size > len(new) or new.endswith(old[at:])):
+        return True
+    # or it grew at its beginning or in the middle: the longest text of the old one stands in it
+    longest = max(old.split('"'), key=len)
+    return len(longest) >= 3 and longest in new and new.count('"') == old.count('"')
