@@ -28,6 +28,7 @@ _ERROR = re.compile(
     r"|an? (?:\w+ )?(?:error|exception) (?:occurred|was raised|happened)"
     r"|(?:mcp|http|ssl|os|sql) error\b|fatal:|exception\s?:|<(?:tool_use_)?error>|panic:"
     r"|traceback \(most recent call last\)"
+    r"|file \"[^\"\n]{1,200}\", line \d|cell in ?\[\d{1,6}\], line \d"
     r"|(?:request|tool|tool call|call|command|operation|execution|connection|query|login|fetch)"
     r"(?: execution)? (?:failed|timed out|was rejected|error)\b"
     r"|failed to [a-z]|failed:(?!\s*\d)"
@@ -62,7 +63,7 @@ _HINTS = (
     *("rror", "fail", "xception", "traceback", "timed", "time", "could", "cannot", "can't"),
     *("unable", "http", "status", "connection", "unavailable", "too many", "limit", "bad "),
     *("denied", "unauthor", "forbidden", "invalid", "missing", "no such", "unknown", "fatal"),
-    *("syntax", "unexpected", "option", "executable", "permitted"),
+    *("syntax", "unexpected", "option", "executable", "permitted", 'file "', "cell in"),
     *("panic", "not ", "conflict", "gone", "unprocess", "is a directory", "错", "失败", "异常"),
     *("超时", "不可用", "繁忙", "过载", "权限", "余额", "频繁", "参数"),
 )

@@ -17,6 +17,8 @@ FAILED = (
     "ValueError: month must be in 1..12",
     "requests.exceptions.ConnectionError: refused",
     "Traceback (most recent call last):\n  File a.py",
+    '  File "/w/train.py", line 23\n    f.write(f"x\n            ^\nSyntaxError: unterminated',
+    "  Cell In[1], line 6\n    x)\n     ^\nSyntaxError: unmatched ')'",
     "404 Not Found",
     "HTTP 429 Too Many Requests",
     "HTTP/1.1 503 Service Unavailable",
