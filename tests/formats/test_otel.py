@@ -143,6 +143,8 @@ V = "ai.usage."
         ),
         # whole numbers as floating point, as some exporters write them
         ({G + "input_tokens": 100.0, G + "output_tokens": 20.0}, (100, None, None, 20, None)),
+        # and as text
+        ({G + "input_tokens": "100", G + "output_tokens": "20"}, (100, None, None, 20, None)),
         ({G + "total_tokens": 120, G + "output_tokens": 20}, (100, None, None, 20, None)),
     ],
 )

@@ -285,9 +285,9 @@ def tool_result(value: Any) -> Any:
                 found = inner
                 continue
         if isinstance(found, dict):
-            body = found.get("kwargs", found.get("data", found))
-            said = isinstance(body, dict) and "content" in body
-            if said and (body.get("type") == "tool" or "tool_call_id" in body):
+            body = table(found, "kwargs") or table(found, "data") or found
+            known = body.get("type") == "tool" or "tool_call_id" in body
+            if known and "content" in body:
                 return body["content"]
         break
     return value if isinstance(value, str) and not isinstance(found, dict) else found

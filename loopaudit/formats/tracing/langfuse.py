@@ -154,7 +154,7 @@ class LangfuseReader(SpanReader):
             answer.calls = found.calls if found is not None else ()
         answer.model = name(row.get("model")) or answer.model
         answer.cost = _cost(row) or answer.cost
-        span.usage = more(_usage(row) or span.usage, answer.usage)
+        span.usage = more(more(_usage(row), span.usage), answer.usage)
 
     def _chatml(self, line: int, record: Json) -> Iterable[Piece]:
         """Normalised input and output of each observation."""

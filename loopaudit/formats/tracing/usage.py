@@ -28,6 +28,9 @@ def span_usage(
 ) -> Usage | None:
     """Usage from counts as they stand in the log. `beside`: without a total to decide it, caches
     and reasoning lie beside input and output, as the writer is known to split them off."""
+    sent, output, read, written, reasoning, total = (
+        _number(value) for value in (sent, output, read, written, reasoning, total)
+    )
     whole, said = count(sent), count(output)
     cached = (count(read) or 0) + (count(written) or 0)
     thought = count(reasoning) or 0
@@ -55,6 +58,12 @@ def span_usage(
     if usage is not None and usage.output is None and usage.mark is UsageMark.REPORTED:
         usage.mark, usage.note = UsageMark.LOWER_BOUND, INPUT_ONLY
     return usage
+
+
+def _number(value: Any) -> Any:
+    """A count that was written as text, as attributes often are."""
+    plain = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16
+    return int(value) if plain else value
 
 
 def more(told: Usage | None, other: Usage | None) -> Usage | None:
