@@ -1,4 +1,4 @@
-"""`loopaudit schema`: the JSON Schema of the report, or of our own log format."""
+"""`loopaudit schema`: the JSON Schema of the report, of costs, or of our own log format."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import typer
 
 from loopaudit.cli.app import command
 
-app = typer.Typer(**command("JSON Schema of the report or of our own log format."))
+app = typer.Typer(**command("JSON Schema of the report, of costs, or of our own logs."))
 
 
 class Document(StrEnum):
     REPORT = "report"
+    COST = "cost"
     LOG = "log"
 
 
@@ -22,7 +23,8 @@ def schema(
     document: Annotated[
         Document,
         typer.Argument(
-            metavar="[report|log]", help="`report --format json`, or a line of our log format."
+            metavar="[report|cost|log]",
+            help="`report --format json`, `cost --format json`, or a line of our log format.",
         ),
     ] = Document.REPORT,
 ) -> None:
@@ -32,6 +34,10 @@ def schema(
         from loopaudit.formats.native.schema import schema as log_schema
 
         found = log_schema()
+    elif document is Document.COST:
+        from loopaudit.render.cost_schema import cost_schema
+
+        found = cost_schema()
     else:
         from loopaudit.render.schema import report_schema
 

@@ -2,282 +2,262 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from loopaudit.findings import Completeness, EndedBy, Level, Retryable
-
-Schema = dict[str, Any]
+from loopaudit.render.schema_parts import (
+    COUNT,
+    DRAFT,
+    FLAG,
+    LINE,
+    MONEY,
+    NUMBER,
+    SECONDS,
+    SHARE,
+    TEXT,
+    TIME,
+    Schema,
+    list_of,
+    maybe,
+    one_of,
+    record,
+)
 
 
 def report_schema() -> Schema:
     """A schema of draft 2020-12 that every report of `--format json` fulfils."""
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": DRAFT,
         "title": "loopaudit report, version 1",
         "description": (
             "Steps and calls are 0-based within their run, lines 1-based. Money is an exact decimal"
             " in USD. Times are ISO 8601 with zone. null: not known."
         ),
-        **_object(
+        **record(
             {
                 "schema_version": {"const": "1"},
-                "tool_version": _TEXT,
-                "inputs": _list(_INPUT),
-                "skips": _list(_SKIP, "Input that was lost, and why; line null: the whole file."),
+                "tool_version": TEXT,
+                "inputs": list_of(_INPUT),
+                "skips": list_of(_SKIP, "Input that was lost, and why; line null: the whole file."),
                 "totals": _TOTALS,
-                "runs": _list(_RUN),
-                "findings": _list(_FINDING, "By wasted money, then tokens, then place."),
-                "not_loops": _list(_NOT_LOOP, "Looked at and not counted."),
-                "guards": _list(_GUARD),
+                "runs": list_of(_RUN),
+                "findings": list_of(_FINDING, "By wasted money, then tokens, then place."),
+                "not_loops": list_of(_NOT_LOOP, "Looked at and not counted."),
+                "guards": list_of(_GUARD),
                 "spin": _SPIN,
-                "tools": _list(_TOOL, "Tools with redundant calls, worst first."),
-                "failures": _list(_FAILURE, "What of loopaudit or an extension broke."),
+                "tools": list_of(_TOOL, "Tools with redundant calls, worst first."),
+                "failures": list_of(_FAILURE, "What of loopaudit or an extension broke."),
             }
         ),
     }
 
 
-def _object(properties: dict[str, Schema], says: str = "") -> Schema:
-    schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return schema | ({"description": says} if says else {})
-
-
-def _list(items: Schema, says: str = "") -> Schema:
-    return {"type": "array", "items": items} | ({"description": says} if says else {})
-
-
-def _maybe(schema: Schema, says: str = "") -> Schema:
-    """The value, or null where it is not known."""
-    maybe = dict(schema)
-    maybe["type"] = [schema["type"], "null"]
-    return maybe | ({"description": says} if says else {})
-
-
-def _words(values: Any, says: str = "") -> Schema:
-    words = {"type": "string", "enum": [str(value) for value in values]}
-    return words | ({"description": says} if says else {})
-
-
-_TEXT: Schema = {"type": "string"}
-_FLAG: Schema = {"type": "boolean"}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_LINE: Schema = {"type": "integer", "minimum": 1}
-_NUMBER: Schema = {"type": "number"}
-_SECONDS: Schema = {"type": "number", "minimum": 0}
-_SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-_MONEY: Schema = {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
-_TIME: Schema = {
-    "type": "string",
-    "pattern": r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?(Z|[+-][0-9:]+)$",
-}
-_MISSING = _list(
-    _words(("results", "times", "usage", "arguments")), "Fields that this log cannot tell."
+_MISSING = list_of(
+    one_of(("results", "times", "usage", "arguments")), "Fields that this log cannot tell."
 )
 
-_TOKENS = _object(
+_TOKENS = record(
     {
-        "fresh_input": _maybe(_COUNT),
-        "cache_read": _maybe(_COUNT),
-        "cache_write": _maybe(_COUNT),
-        "output": _maybe(_COUNT),
-        "reasoning": _maybe(_COUNT, "Inside output."),
-        "total": _maybe(_COUNT),
+        "fresh_input": maybe(COUNT),
+        "cache_read": maybe(COUNT),
+        "cache_write": maybe(COUNT),
+        "output": maybe(COUNT),
+        "reasoning": maybe(COUNT, "Inside output."),
+        "total": maybe(COUNT),
     },
     "Disjoint buckets.",
 )
 
-_INPUT = _object(
+_INPUT = record(
     {
-        "path": _TEXT,
-        "format": _TEXT,
-        "confidence": _SHARE,
-        "lines": _COUNT,
-        "records_used": _COUNT,
-        "records_ignored": _COUNT,
-        "records_ignored_by_name": {"type": "object", "additionalProperties": _COUNT},
-        "skips": _COUNT,
-        "runs": _COUNT,
+        "path": TEXT,
+        "format": TEXT,
+        "confidence": SHARE,
+        "lines": COUNT,
+        "records_used": COUNT,
+        "records_ignored": COUNT,
+        "records_ignored_by_name": {"type": "object", "additionalProperties": COUNT},
+        "skips": COUNT,
+        "runs": COUNT,
         "missing": _MISSING,
-        "bytes": _COUNT,
+        "bytes": COUNT,
     }
 )
 
-_SKIP = _object({"path": _TEXT, "line": _maybe(_LINE), "reason": _TEXT})
+_SKIP = record({"path": TEXT, "line": maybe(LINE), "reason": TEXT})
 
 _WASTE_SUM: dict[str, Schema] = {
-    "tokens": _maybe(_COUNT),
-    "cache_read": _maybe(_COUNT),
-    "usd": _maybe(_MONEY),
-    "share": _maybe(_SHARE),
-    "estimated": _FLAG,
+    "tokens": maybe(COUNT),
+    "cache_read": maybe(COUNT),
+    "usd": maybe(MONEY),
+    "share": maybe(SHARE),
+    "estimated": FLAG,
 }
 
-_WASTE = _object({"steps": _COUNT, **_WASTE_SUM}, "Redundant steps, each counted once.")
+_WASTE = record({"steps": COUNT, **_WASTE_SUM}, "Redundant steps, each counted once.")
 
-_TOTALS = _object(
+_TOTALS = record(
     {
-        "runs": _COUNT,
-        "responses": _COUNT,
-        "calls": _COUNT,
-        "calls_failed": _COUNT,
-        "duplicates_removed": _COUNT,
+        "runs": COUNT,
+        "responses": COUNT,
+        "calls": COUNT,
+        "calls_failed": COUNT,
+        "duplicates_removed": COUNT,
         "tokens": _TOKENS,
-        "inherited_tokens": _maybe(_COUNT),
-        "usd": _maybe(_MONEY, "At list prices; not a bill."),
-        "recorded_usd": _maybe(_MONEY, "As the logs themselves say."),
-        "price_date": _maybe(_TEXT),
-        "unpriced": _object({"tokens": _COUNT, "models": _list(_TEXT)}),
-        "completeness": _words(Completeness),
-        "reasons": _list(_TEXT),
+        "inherited_tokens": maybe(COUNT),
+        "usd": maybe(MONEY, "At list prices; not a bill."),
+        "recorded_usd": maybe(MONEY, "As the logs themselves say."),
+        "price_date": maybe(TEXT),
+        "unpriced": record({"tokens": COUNT, "models": list_of(TEXT)}),
+        "completeness": one_of(Completeness),
+        "reasons": list_of(TEXT),
         "waste": _WASTE,
     }
 )
 
-_RUN = _object(
+_RUN = record(
     {
-        "id": _TEXT,
-        "parent": _maybe(_TEXT),
-        "session": _maybe(_TEXT),
-        "path": _TEXT,
-        "format": _TEXT,
-        "agent": _maybe(_TEXT),
-        "agent_version": _maybe(_TEXT),
-        "models": _list(_TEXT),
-        "project": _maybe(_TEXT),
-        "task_type": _maybe(_TEXT),
-        "outcome": _object({"label": _maybe(_TEXT), "source": _maybe(_TEXT)}),
-        "steps": _COUNT,
-        "calls": _COUNT,
-        "calls_failed": _COUNT,
-        "started": _maybe(_TIME),
-        "ended": _maybe(_TIME),
-        "still_running": _FLAG,
+        "id": TEXT,
+        "parent": maybe(TEXT),
+        "session": maybe(TEXT),
+        "path": TEXT,
+        "format": TEXT,
+        "agent": maybe(TEXT),
+        "agent_version": maybe(TEXT),
+        "models": list_of(TEXT),
+        "project": maybe(TEXT),
+        "task_type": maybe(TEXT),
+        "outcome": record({"label": maybe(TEXT), "source": maybe(TEXT)}),
+        "steps": COUNT,
+        "calls": COUNT,
+        "calls_failed": COUNT,
+        "started": maybe(TIME),
+        "ended": maybe(TIME),
+        "still_running": FLAG,
         "tokens": _TOKENS,
-        "inherited_tokens": _maybe(_COUNT),
-        "usd": _maybe(_MONEY),
-        "recorded_usd": _maybe(_MONEY),
+        "inherited_tokens": maybe(COUNT),
+        "usd": maybe(MONEY),
+        "recorded_usd": maybe(MONEY),
         "waste": _WASTE,
         "missing": _MISSING,
     }
 )
 
-_PLACE = _object(
+_PLACE = record(
     {
-        "run": _TEXT,
-        "step": _COUNT,
-        "call": _maybe(_COUNT, "Index within the run."),
-        "path": _TEXT,
-        "line": _LINE,
-        "at": _maybe(_TIME),
-        "char_offset": _maybe(_COUNT),
+        "run": TEXT,
+        "step": COUNT,
+        "call": maybe(COUNT, "Index within the run."),
+        "path": TEXT,
+        "line": LINE,
+        "at": maybe(TIME),
+        "char_offset": maybe(COUNT),
     }
 )
 
-_STOP = _object(
+_STOP = record(
     {
-        "guard": _TEXT,
-        "detector": _TEXT,
-        "level": _words(Level),
-        "threshold": _maybe(_NUMBER),
-        "step": _COUNT,
-        "saved_tokens_at_most": _maybe(_COUNT),
-        "saved_usd_at_most": _maybe(_MONEY),
+        "guard": TEXT,
+        "detector": TEXT,
+        "level": one_of(Level),
+        "threshold": maybe(NUMBER),
+        "step": COUNT,
+        "saved_tokens_at_most": maybe(COUNT),
+        "saved_usd_at_most": maybe(MONEY),
     },
     "What a guard would have done; savings count from this entry's own step.",
 )
 
-_ADVICE = _object(
-    {"symptom": _TEXT, "cause": _TEXT, "find": _TEXT, "change": _TEXT},
+_ADVICE = record(
+    {"symptom": TEXT, "cause": TEXT, "find": TEXT, "change": TEXT},
     "In the order in which it is done; `find`: how to make sure in the log.",
 )
 
-_TOOL = _object({"tool": _TEXT, "calls": _COUNT, "redundant": _COUNT, "share": _SHARE})
+_TOOL = record({"tool": TEXT, "calls": COUNT, "redundant": COUNT, "share": SHARE})
 
-_FINDING = _object(
+_FINDING = record(
     {
-        "id": _TEXT,
-        "rule": _TEXT,
-        "run": _TEXT,
-        "confidence": _SHARE,
-        "confidence_reason": _maybe(_TEXT),
-        "retryable": _words(Retryable),
-        "call": _object({"tool": _maybe(_TEXT), "key": _maybe(_TEXT)}),
-        "period": _maybe(_LINE),
-        "occurrences": _COUNT,
+        "id": TEXT,
+        "rule": TEXT,
+        "run": TEXT,
+        "confidence": SHARE,
+        "confidence_reason": maybe(TEXT),
+        "retryable": one_of(Retryable),
+        "call": record({"tool": maybe(TEXT), "key": maybe(TEXT)}),
+        "period": maybe(LINE),
+        "occurrences": COUNT,
         "first_seen": _PLACE,
         "onset": _PLACE,
         "last": _PLACE,
-        "ended_by": _words(EndedBy),
-        "waste": _object(
+        "ended_by": one_of(EndedBy),
+        "waste": record(
             {
-                "steps": _list(_object({"run": _TEXT, "step": _COUNT, "part": _SHARE})),
+                "steps": list_of(record({"run": TEXT, "step": COUNT, "part": SHARE})),
                 **_WASTE_SUM,
-                "waited_seconds": _maybe(_SECONDS, "Between failed API attempts."),
-                "resent_tokens": _maybe(_COUNT, "Input sent again by API attempts; no bill."),
-                "unknown": _list(_TEXT, "What the log does not tell of it."),
+                "waited_seconds": maybe(SECONDS, "Between failed API attempts."),
+                "resent_tokens": maybe(COUNT, "Input sent again by API attempts; no bill."),
+                "unknown": list_of(TEXT, "What the log does not tell of it."),
             }
         ),
-        "listed_steps": _list(_COUNT, "Redundant in part: listed, not charged."),
-        "reasons": _list(_TEXT),
-        "advice": _maybe(_TEXT, "What to change."),
-        "advice_parts": _maybe(_ADVICE),
+        "listed_steps": list_of(COUNT, "Redundant in part: listed, not charged."),
+        "reasons": list_of(TEXT),
+        "advice": maybe(TEXT, "What to change."),
+        "advice_parts": maybe(_ADVICE),
         "redundant": {
             "type": "object",
-            "additionalProperties": _COUNT,
+            "additionalProperties": COUNT,
             "description": "Redundant calls by tool, charged or listed.",
         },
-        "stops": _list(_STOP),
+        "stops": list_of(_STOP),
     }
 )
 
-_NOT_LOOP = _object(
+_NOT_LOOP = record(
     {
-        "run": _TEXT,
-        "kind": _TEXT,
-        "step": _COUNT,
-        "reason": _TEXT,
-        "path": _maybe(_TEXT),
-        "line": _maybe(_LINE),
+        "run": TEXT,
+        "kind": TEXT,
+        "step": COUNT,
+        "reason": TEXT,
+        "path": maybe(TEXT),
+        "line": maybe(LINE),
     }
 )
 
-_VERDICT = _object(
+_VERDICT = record(
     {
-        "run": _TEXT,
-        "step": _COUNT,
-        "call": _maybe(_COUNT, "Position within the step; null: about the step."),
-        "detector": _TEXT,
-        "level": _words(Level),
-        "count": _maybe(_NUMBER),
-        "threshold": _maybe(_NUMBER),
-        "reason": _TEXT,
-        "recoverable": _maybe(_FLAG),
-        "budget": _maybe({"type": "integer"}),
+        "run": TEXT,
+        "step": COUNT,
+        "call": maybe(COUNT, "Position within the step; null: about the step."),
+        "detector": TEXT,
+        "level": one_of(Level),
+        "count": maybe(NUMBER),
+        "threshold": maybe(NUMBER),
+        "reason": TEXT,
+        "recoverable": maybe(FLAG),
+        "budget": maybe({"type": "integer"}),
     }
 )
 
-_GUARD = _object(
+_GUARD = record(
     {
-        "preset": _TEXT,
-        "runs_stopped": _COUNT,
-        "verdicts": _list(_VERDICT),
-        "undecidable": _list(_object({"run": _TEXT, "detector": _TEXT, "needs": _TEXT})),
-        "unreachable": _list(_TEXT, "Thresholds that their window can never reach."),
+        "preset": TEXT,
+        "runs_stopped": COUNT,
+        "verdicts": list_of(_VERDICT),
+        "undecidable": list_of(record({"run": TEXT, "detector": TEXT, "needs": TEXT})),
+        "unreachable": list_of(TEXT, "Thresholds that their window can never reach."),
     }
 )
 
 _SPIN_MEANS: dict[str, Schema] = {
-    "mean_steps_guarded": _maybe(_NUMBER),
-    "tokens_saved_share": _maybe(_NUMBER),
+    "mean_steps_guarded": maybe(NUMBER),
+    "tokens_saved_share": maybe(NUMBER),
 }
 
-_SPIN = _object(
+_SPIN = record(
     {
-        "mean_steps_recorded": _maybe(_NUMBER, "Steps of a finding from onset to last."),
+        "mean_steps_recorded": maybe(NUMBER, "Steps of a finding from onset to last."),
         **_SPIN_MEANS,
-        "by_guard": _list(_object({"preset": _TEXT, **_SPIN_MEANS})),
+        "by_guard": list_of(record({"preset": TEXT, **_SPIN_MEANS})),
     },
     "The plain keys speak of the guard named first.",
 )
 
-_FAILURE = _object({"owner": _TEXT, "run": _maybe(_TEXT), "path": _maybe(_TEXT), "message": _TEXT})
+_FAILURE = record({"owner": TEXT, "run": maybe(TEXT), "path": maybe(TEXT), "message": TEXT})
