@@ -29,6 +29,7 @@ _REFUSED = (
     *("the user denied", "the user rejected", "the user declined", "permission denied by user"),
     *("tool execution rejected", "tool use rejected", "user refused", "operation rejected by"),
     *("the tool call is rejected by the user", "tool permission rejected", "denied by user"),
+    *("the user has declined", "the user has denied", "the user has rejected"),
     *("the tool call is rejected", "the user chose not to", "user did not approve"),
 )
 _STOPPED = (
