@@ -13,7 +13,7 @@ _SAID = 400  # characters at the start of a result that say that nothing was don
 #: an answer that says in words that nothing was found is an answer, not a loop (ggcode#419)
 _NOTHING = re.compile(
     r"\b(?:no|0|zero)\s+(?:\w+\s+){0,2}?(?:matche?s?|results?|files?|hits?|entries|records|rows"
-    r"|occurrences)\b|\bnothing found\b|\bnot found\b|未找到|没有找到|没有结果|无结果",
+    r"|occurrences)\b|\bnothing found\b|\bnot found\b|未找到|没有找到|没有匹配|没有结果|无结果",
     re.IGNORECASE,
 )
 #: a change that was not made: the words of OpenHands and SWE-agent, Gemini CLI, Cline and Roo,

@@ -1,0 +1,275 @@
+"""Steps that brought nothing: they failed, or were told what had been told before.
+
+For guards, not for findings. A loop of equal calls is seen by `repeats` and `cycles`; an agent that
+is stuck varies its calls, and mixes errors with answers it knows. Whatever it does, nothing new
+comes back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+
+from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.failures import ErrorWords, found_nothing, tried
+from loopaudit.detectors.repeats import SLOW, asks_to_poll
+from loopaudit.findings import Reading, Rule
+from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step, StepKind
+
+KNOWN = "known_answers"
+LOOK_UPS = "fruitless_look_ups"
+SHARE = "mostly_fruitless"
+
+_NOT_COUNTED = (
+    "A change of state, another agent's work, a user message or a loss of memory starts again: "
+    "what was known before it may be asked anew. Waits, polls the user asked for, passing faults, "
+    "answers that nothing was found, and calls that were rejected or not run neither count nor "
+    "help; a thought or a plan written down counts only after a fruitless step. One new answer in "
+    "a step makes it fruitful. No finding of its own."
+)
+_ONE_ERROR = " Nor do tries of different things that all met one error: that is same-error."
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="known-answers",
+        title="Step after step brought an answer that was known",
+        looks_for=(
+            "Steps in a row in which every answer had been there before, to whatever call. For "
+            "guards: it sees an agent that varies its calls and gets nowhere."
+        ),
+        not_counted=_NOT_COUNTED + " An error ends the row.",
+        evidence=(
+            "On 15,000 runs with a known outcome (7 sets, each weighing the same) five such steps "
+            "in a row stand in 0.1 % of the successes and 18 % of the failures."
+        ),
+        remedy=(
+            "Tell the model what it has tried and that nothing new came of it; have it name the "
+            "obstacle, take another way, or ask."
+        ),
+        signal=KNOWN,
+        cause="no-stop",
+        needs=frozenset({"results"}),
+    ),
+    Rule(
+        id="fruitless-look-ups",
+        title="Look-up after look-up failed, or found what was known",
+        looks_for=(
+            "Steps in a row that only look something up (tools named search, find, get, list, read "
+            "and the like) and fail, or find what was known. An error of a program says what to "
+            "mend; a look-up that fails three times says that the thing is not there under any "
+            "such name."
+        ),
+        not_counted=_NOT_COUNTED + _ONE_ERROR + " Any other tool starts again.",
+        evidence=(
+            "On 1,603 runs that answer questions from an encyclopedia three such steps in a row "
+            "stand in none of 620 successes and in 15 % of the failures."
+        ),
+        remedy=(
+            "Let the tool answer a miss with the nearest names that exist, and say in its "
+            "description what it can be asked; give the prompt a permission to give up."
+        ),
+        signal=LOOK_UPS,
+        cause="no-when-not",
+        needs=frozenset({"results"}),
+        family="failure",
+    ),
+    Rule(
+        id="mostly-fruitless",
+        title="Of the last nine steps many brought nothing",
+        looks_for=(
+            "Among the last nine steps those that failed or brought only known answers, whatever "
+            "stands between. For guards: it sees an agent that goes back to a dead end again and "
+            "again."
+        ),
+        not_counted=_NOT_COUNTED + _ONE_ERROR + " It says nothing of fewer than nine steps.",
+        evidence=(
+            "On 15,000 runs with a known outcome (7 sets, each weighing the same, two of them too "
+            "short for nine steps) four of nine stand in 0.2 % of the successes and 30 % of the "
+            "failures; three of nine in no more successes."
+        ),
+        remedy=(
+            "Have the model write down what it has ruled out, so that it does not come back to it; "
+            "make errors say what would be valid."
+        ),
+        signal=SHARE,
+        cause="no-stop",
+        needs=frozenset({"results"}),
+        family="failure",
+    ),
+)
+
+#: steps looked back on for `mostly_fruitless`
+WINDOW = 9
+_TELLING = 20  # characters: a shorter answer of a look-up is "", "[]", "None", "0 rows" …
+_LOOKS_UP = re.compile(
+    "search|lookup|look|find|get|list|fetch|retrieve|read|open|view|show|browse|grep|glob|visit"
+)
+_THINKS = re.compile("think|thinking|thought|thoughts|reflect|plan|plans|todo|todos|note|notes")
+_THOUGHT = ("think", '"think')  # how the argument of a tool for everything begins
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+class Fruitless(Detector):
+    """Counts fruitless steps three ways. O(1) a call; keeps the digests of distinct answers."""
+
+    signals = (KNOWN, LOOK_UPS, SHARE)
+    needs = frozenset({"results"})
+
+    def __init__(self, window: int = WINDOW, slow: float = SLOW) -> None:
+        self._window = window
+        self._slow = slow
+        self._to_poll = False  # the user asked to look again and again
+        self._started: float | None = None  # the newest call
+        self._seen: set[int] = set()  # answers since the last change
+        self._done: set[int] = set()  # changes, by call and answer: one made again is none
+        self._recent: deque[bool] = deque(maxlen=window)  # was the step fruitless
+        self._clear()
+
+    def _clear(self) -> None:
+        self._seen.clear()
+        self._recent.clear()
+        self._fruitful()
+
+    def _fruitful(self) -> None:
+        """A step brought something: rows end."""
+        self._row = self._known = 0
+        self._look_ups = 0
+        self._tries = _Tries()
+        self._open()
+
+    def _open(self) -> None:
+        """Begin a step."""
+        self._moved = self._news = False
+        self._stale: list[Call] = []
+        self._thought: Call | None = None
+
+    def boundary(self, boundary: Boundary) -> Sequence[Reading]:
+        if boundary.kind is BoundaryKind.USER:
+            self._done.clear()
+            self._clear()
+            self._to_poll = asks_to_poll(boundary.text)
+        elif boundary.kind is BoundaryKind.COMPACTION:
+            self._clear()
+        return NONE
+
+    def call_ended(self, call: Call) -> Sequence[Reading]:
+        status, answer = call.status, call.result_key
+        before, self._started = self._started, call.started
+        if answer is None or call.polls:
+            return NONE
+        if status is CallStatus.OK:
+            if (call.mutates or call.spawns) and call.key ^ answer not in self._done:
+                self._done.add(call.key ^ answer)
+                self._moved = True
+            elif _thinks(call):
+                self._thought = call
+            elif answer not in self._seen:
+                self._seen.add(answer)
+                self._news = True
+            elif not (self._to_poll or self._waited(before, call) or _says_nothing(call)):
+                self._stale.append(call)
+        elif status is CallStatus.ERROR and not call.retryable and not found_nothing(call):
+            self._seen.add(answer)
+            self._stale.append(call)
+        return NONE
+
+    def _waited(self, before: float | None, call: Call) -> bool:
+        """A minute or more after the last call: it looks whether something has changed."""
+        now = call.started
+        return before is not None and now is not None and now - before >= self._slow
+
+    def step_ended(self, step: Step) -> Sequence[Reading]:
+        if self._moved or step.kind is StepKind.COMPACTION:
+            self._clear()
+        elif self._news:
+            self._recent.append(False)
+            self._fruitful()
+        elif self._stale:
+            return self._fruitless(step, self._stale)
+        elif self._thought is not None:
+            if self._row:
+                return self._fruitless(step, [self._thought])
+            self._thought = None
+        return NONE
+
+    def _fruitless(self, step: Step, stale: list[Call]) -> Sequence[Reading]:
+        self._open()
+        self._row += 1
+        self._known = 0 if any(call.failed for call in stale) else self._known + 1
+        looked_up = all(_named(call.tool, _LOOKS_UP) for call in stale)
+        self._look_ups = self._look_ups + 1 if looked_up else 0
+        self._recent.append(True)
+        tries = self._tries
+        tries.add(stale)
+        counts = [(KNOWN, self._known)]
+        if not tries.one_error:
+            counts.append((LOOK_UPS, self._look_ups))
+        if len(self._recent) == self._window and not (tries.one_text and all(self._recent)):
+            counts.append((SHARE, sum(self._recent)))
+        redundant = tuple(call.index for call in stale)
+        begun = step.index - self._row + 1
+        return [
+            Reading(
+                signal=signal,
+                count=count,
+                step=step.index,
+                call=redundant[-1],
+                group=(signal, begun),
+                first_step=begun,
+                redundant=redundant,
+            )
+            for signal, count in counts
+            if count > 1
+        ]
+
+
+class _Tries:
+    """Whether the fruitless steps of a row are tries of something else that all met one error.
+
+    The words of the try before with some added or left out are nothing else.
+    """
+
+    __slots__ = ("error", "keys", "last", "one_error", "one_text")
+
+    def __init__(self) -> None:
+        self.error: ErrorWords | None = None
+        self.last: set[str] | None = None  # words of the newest try
+        self.keys: set[int] = set()
+        self.one_error = True  # apart from words of the arguments
+        self.one_text = True  # to the letter
+
+    def add(self, calls: list[Call]) -> None:
+        if not self.one_error:
+            return
+        keys = {tried(call) for call in calls}
+        self.one_error = self.keys.isdisjoint(keys) and all(call.failed for call in calls)
+        self.keys |= keys
+        for call in calls if self.one_error else ():
+            words = ErrorWords(call)
+            self.error = self.error or words
+            self.one_error = self.one_error and self.error.like(words) and self._other(words.given)
+            self.one_text = self.one_text and self.error.key == words.key
+        self.one_text = self.one_text and self.one_error
+
+    def _other(self, words: set[str]) -> bool:
+        last, self.last = self.last, words
+        return last is None or not (last <= words or words <= last)
+
+
+def _says_nothing(call: Call) -> bool:
+    """A question answered by nothing, as it may well be."""
+    if call.nothing_found:
+        return True
+    return call.size is not None and call.size < _TELLING and _named(call.tool, _LOOKS_UP)
+
+
+def _thinks(call: Call) -> bool:
+    return _named(call.tool, _THINKS) or (call.args or "").startswith(_THOUGHT)
+
+
+@lru_cache(maxsize=4096)
+def _named(tool: str, kind: re.Pattern[str]) -> bool:
+    """Whether a word of the tool's name is of a kind: `Lookup`, `get_order`, `mcp__web__search`."""
+    return any(kind.fullmatch(word.lower()) for word in _WORD.findall(tool))
