@@ -21,11 +21,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("loopaudit.cli.report", "What loops there are, what they wasted, what stops them."),
     "show": ("loopaudit.cli.show", "The steps of one run, around the onset of its loops."),
     "cost": ("loopaudit.cli.cost", "What tokens and money went to, and which budgets they broke."),
+    "chart": ("loopaudit.cli.chart", "A chart of a run or a folder: PNG, SVG, PDF."),
     "live": ("loopaudit.cli.live", "A mock agent under the same guards, step by step."),
     "drill": ("loopaudit.cli.drill", "All scenarios against your guards: what would run away."),
     "tune": ("loopaudit.cli.tune", "Which thresholds pay, for each task type, on your own runs."),
+    "check": ("loopaudit.cli.check", "The gate for CI: limits, a baseline, what changed."),
+    "baseline": ("loopaudit.cli.baseline", "Keep the verdicts of today for check, with a reason."),
+    "label": ("loopaudit.cli.label", "Say of a finding that it is a loop, or is not."),
     "explain": ("loopaudit.cli.explain", "What a rule, guard, format or price is and means."),
-    "schema": ("loopaudit.cli.schema", "JSON Schema of the report or of our own log format."),
+    "schema": ("loopaudit.cli.schema", "JSON Schema of the report, of costs, or of our own logs."),
 }
 
 

@@ -1,0 +1,286 @@
+"""`loopaudit chart`: figures of a run or of a whole folder."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from loopaudit.findings import Report
+    from loopaudit.replay.audit import AuditedRun, AuditOptions
+
+app = typer.Typer(
+    **command(
+        "Draws a chart as PNG, SVG or PDF (by the ending of -o). Money is list price, not a bill."
+        " Without --run the charts of one run take the one that wasted most."
+    )
+)
+
+
+class Kind(StrEnum):
+    RUN = "run"
+    SNOWBALL = "snowball"
+    TIMELINE = "timeline"
+    COST = "cost"
+    SPINS = "spins"
+    RETRIES = "retries"
+
+
+class By(StrEnum):
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    MODEL = "model"
+    AGENT = "agent"
+    PROJECT = "project"
+    TASK_TYPE = "task-type"
+    TOOL = "tool"
+    FORMAT = "format"
+
+
+_KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
+
+
+@app.command()
+def chart(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
+        ),
+    ] = None,
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            "--kind",
+            "-k",
+            help="run: cost so far with loops shaded; snowball: input of each step; timeline: what"
+            " was repeated; cost: bars --by; spins: how long loops spun; retries: waits.",
+        ),
+    ] = Kind.RUN,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="FILE.png, .svg or .pdf.")
+    ] = "chart.png",
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The numbers behind it too: FILE.csv or FILE.parquet."),
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Id of a run, or a unique part of it.")
+    ] = None,
+    by: Annotated[By, typer.Option("--by", help="Of --kind cost.")] = By.DAY,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option("--guard", "-g", metavar="PRESET", help="Guards to mark. Repeatable."),
+    ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="For dark pages.")] = False,
+    excerpts: Annotated[
+        bool, typer.Option("--excerpts", help="Arguments in the timeline; they may hold secrets.")
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
+    ] = None,
+    tz: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="Of times: UTC, local, Europe/Berlin …  [default: UTC]"),
+    ] = None,
+    task_type: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+) -> int:
+    import time
+
+    from loopaudit import settings
+    from loopaudit.cli import options as given
+    from loopaudit.cli.output import check
+    from loopaudit.render.charts.style import looks, save
+
+    ending = _KINDS.get(Path(output).suffix.lower())
+    if ending is None:
+        raise UsageError(f"-o {output}: no kind of picture", "FILE.png, FILE.svg or FILE.pdf")
+    if data is not None and Path(data).suffix.lower() not in (".csv", ".parquet"):
+        raise UsageError(f"--data {data}: no kind of table", "FILE.csv or FILE.parquet")
+    check(output)
+    check(data)
+    now = time.time()
+    chosen = settings.load(config)
+    preferred = given.preferences(chosen)
+    zone_name = tz or preferred.zone_name
+    zone = given.zone(zone_name)
+    options = given.audit_options(
+        paths or [],
+        chosen,
+        guards=guard or preferred.guards,
+        since=None if since is None else given.moment(since, zone, now, option="--since"),
+        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        task_type=task_type,
+        log_format=log_format,
+        processes=processes,
+        excerpts=excerpts,
+        quiet=quiet,
+    )
+    with looks(dark):
+        drawn, rows = _drawn(kind, options, run, by, zone_name, now, quiet=quiet)
+        with _opened(output) as stream:
+            save(drawn, stream, ending)
+    if data is not None:
+        _write_rows(rows, data)
+    if not quiet:
+        print(f"loopaudit: wrote {output}" + (f" and {data}" if data else ""), file=sys.stderr)
+    return 0
+
+
+def _drawn(
+    kind: Kind,
+    options: AuditOptions,
+    run: str | None,
+    by: By,
+    zone_name: str,
+    now: float,
+    *,
+    quiet: bool,
+) -> tuple[Figure, list[dict[str, Any]]]:
+    """The figure and the rows behind it."""
+    from loopaudit.cli import options as given
+    from loopaudit.cli.auditing import analysed
+    from loopaudit.render.charts import spins
+
+    zone = given.zone(zone_name)
+    if kind in (Kind.TIMELINE, Kind.RETRIES):
+        return _of_calls(kind, options, run, zone_name, quiet=quiet)
+    report, audited = analysed(options, quiet=quiet)
+    if kind is Kind.COST:
+        return _of_costs(report, audited, options, by, zone_name, now)
+    if kind is Kind.SPINS:
+        data = spins.spins(report.findings, [guard.preset for guard in report.guards])
+        if not data.recorded:
+            raise UsageError("there is no loop to draw", "loopaudit report tells what was found")
+        return spins.draw(data), data.rows()
+    from loopaudit.render.charts import run as of_run
+    from loopaudit.render.charts.series import run_series
+
+    series = run_series(_one(audited, run))
+    if not series.rows:
+        raise UsageError("the run has no step of its own to draw", "--run names another")
+    when = _when(series.began, series.ended, zone, given.zone_title(zone_name))
+    if kind is Kind.SNOWBALL:
+        return of_run.snowball(series, when), series.rows
+    return of_run.cost(series, when, report.totals.price_date), series.rows
+
+
+def _of_costs(
+    report: Report,
+    audited: list[AuditedRun],
+    options: AuditOptions,
+    by: By,
+    zone_name: str,
+    now: float,
+) -> tuple[Figure, list[dict[str, Any]]]:
+    from functools import partial
+
+    from loopaudit.cli import options as given
+    from loopaudit.cost.attribution import attribute
+    from loopaudit.cost.dimensions import day_of
+    from loopaudit.money import PriceBook
+    from loopaudit.render.charts import bars
+    from loopaudit.settings import Settings
+
+    zone = given.zone(zone_name)
+    chosen = options.settings or Settings()
+    book = PriceBook(chosen.table("prices"), place=partial(chosen.place, "prices"))
+    costs = attribute(audited, (by.value,), zone, book, report)
+    edges = [now, *(t for t in (options.since, options.until) if t is not None)]
+    days = [day.isoformat() for at in edges if (day := day_of(at, zone)) is not None]
+    data = bars.bars(costs, days if by is By.DAY else ())
+    if not data.bars:
+        raise UsageError("there is nothing to draw", "loopaudit report tells what was read")
+    title = given.zone_title(zone_name)
+    return bars.draw(data, title, report.totals.price_date), data.rows()
+
+
+def _of_calls(
+    kind: Kind, options: AuditOptions, run: str | None, zone_name: str, *, quiet: bool
+) -> tuple[Figure, list[dict[str, Any]]]:
+    """Charts that need the run itself, which is read once more."""
+    from loopaudit.cli import options as given
+    from loopaudit.cli.auditing import analysed
+    from loopaudit.render.charts import retries, timeline
+    from loopaudit.replay.look import find_run
+
+    if run is None:
+        _, audited = analysed(options, quiet=quiet)
+        run = _one(audited, None).summary.id
+    found, report = find_run(options, run)
+    when = _when(found.started, found.ended, given.zone(zone_name), given.zone_title(zone_name))
+    if kind is Kind.RETRIES:
+        attempts = retries.retries([found])
+        if not attempts.rows:
+            raise UsageError(f"no failed attempt in {found.id}", "--run names another run")
+        return retries.draw(attempts), attempts.rows
+    findings = [finding for finding in report.findings if finding.run == found.id]
+    data = timeline.timeline(found, findings, excerpts=options.excerpts)
+    if not data.points:
+        raise UsageError(f"no call in {found.id}", "--run names another run")
+    return timeline.draw(data, when), data.points
+
+
+def _one(audited: list[AuditedRun], run: str | None) -> AuditedRun:
+    from loopaudit.render.charts.series import chosen
+
+    item = chosen(audited, run)
+    if item is None:
+        names = ", ".join(item.summary.id for item in audited[:5])
+        raise UsageError(f"no run, or more than one, matches {run!r}", f"runs here: {names}")
+    return item
+
+
+def _when(began: float | None, ended: float | None, zone: Any, title: str) -> str:
+    from loopaudit.render.figures import moment
+
+    if began is None or ended is None:
+        return "times unknown"
+    return f"{moment(began, zone)} to {moment(ended, zone)} {title}"
+
+
+def _write_rows(rows: list[dict[str, Any]], target: str) -> None:
+    from loopaudit.cli.output import opened
+    from loopaudit.render.tables import write_csv, write_parquet
+
+    if Path(target).suffix.lower() == ".csv":
+        with opened(target) as text:
+            write_csv(rows, text)
+    else:
+        with _opened(target) as stream:
+            write_parquet(rows, stream)
+
+
+def _opened(target: str) -> BinaryIO:
+    try:
+        return open(target, "wb")
+    except OSError as error:
+        raise UsageError(f"-o {target}: {(error.strerror or str(error)).lower()}") from None
