@@ -1,0 +1,1 @@
+"""The gate for CI: limits, a baseline, and what changed against it."""
