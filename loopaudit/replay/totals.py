@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
-from loopaudit.ingest.counting import BY_LENGTH, BY_TOKENIZER
+from loopaudit.ingest.counting import WAYS
 from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
 from loopaudit.model import BUCKETS, UsageMark
 from loopaudit.money import PriceBook, is_model, usd
@@ -25,7 +25,7 @@ _WRITES = tuple(BUCKETS.index(n) for n in BUCKETS if n.startswith("cache_write")
 #: said of usage in which an estimate stands for a placeholder
 ESTIMATED_OUTPUT = "output from its visible characters, four a token"
 #: ways in which usage is estimated here, not by the log
-_WAYS = (ESTIMATED_OUTPUT, BY_TOKENIZER, BY_LENGTH)
+_WAYS = (ESTIMATED_OUTPUT, *WAYS)
 
 
 @dataclass(slots=True)

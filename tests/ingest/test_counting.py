@@ -6,7 +6,14 @@ import pytest
 from transcripts import Record, boundary, call, compaction, run_of, step, user
 
 from loopaudit.formats.native.events import FORMAT
-from loopaudit.ingest.counting import BY_LENGTH, BY_TOKENIZER, Tokenizer, tokenizer
+from loopaudit.ingest.counting import (
+    BY_LENGTH,
+    BY_TOKENIZER,
+    CLAUDE,
+    Tokenizer,
+    family_of,
+    tokenizer,
+)
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import Run, UsageMark
 
@@ -80,6 +87,46 @@ def test_the_real_tokenizer() -> None:
     assert found.count("") == 0
     assert found.count("hello world") == 2  # as tiktoken's o200k_base has it
     assert found.count("half an emoji \ud83d") > 3
+
+
+@pytest.mark.parametrize(
+    ("model", "percent"),
+    [
+        ("gpt-5.2", None),
+        ("gemini-2.5-pro", None),
+        (None, None),
+        ("claude-3-5-sonnet-20241022", 118),
+        ("claude-sonnet-4-20250514", 118),  # the date is no minor version
+        ("claude-opus-4-6", 118),
+        ("us.anthropic.claude-opus-4-7-v1:0", 162),
+        ("anthropic/claude-opus-4.7", 162),
+        ("claude-opus-5", 162),
+        ("claude-opus-4-10", 162),
+        ("qwen3-coder-plus", 111),
+    ],
+)
+def test_families_of_models_have_factors(model: str | None, percent: int | None) -> None:
+    family = family_of(model)
+    assert (None if family is None else family.percent) == percent
+
+
+def test_a_factor_is_applied_to_each_response_and_stated() -> None:
+    """Ten letters said to a Claude (1.18 a letter, rounded up), then to a GPT, in one run."""
+    reader = FORMAT.reader("log.jsonl")
+    assembler = RunAssembler("log", "x", tokenizer=LETTERS._replace(by_family=True))
+    records = [
+        user("x" * 10),
+        step(None, text="y" * 3, model="claude-opus-4-5"),
+        step(None, text="y", model="gpt-5"),
+    ]
+    for line, record in enumerate(records, 1):
+        for piece in reader.feed(line, record):
+            assembler.add(piece)
+    (run,) = assembler.finish()
+    assert sizes(run) == [(12, 4), (13, 1)]
+    notes = [s.usage.note for s in run.steps if s.usage is not None]
+    assert notes == [CLAUDE.note, "letters"]
+    assert "1.18 times for Claude up to 4.6" in CLAUDE.note
 
 
 def test_without_the_extra_length_tells(monkeypatch: pytest.MonkeyPatch) -> None:
