@@ -63,7 +63,7 @@ def stops_of(finding: Finding, found: RunResult, priced: Priced) -> list[Stop]:
     return stops
 
 
-def _length(finding: Finding) -> int:
+def spin_length(finding: Finding) -> int:
     """Steps from onset to last; over several runs only those that were redundant."""
     if finding.onset.run != finding.last.run:
         return len(finding.waste.steps)
@@ -78,7 +78,7 @@ def mean_spins(findings: list[tuple[Finding, RunResult, Priced]], all_tokens: in
     findings = [entry for entry in findings if not entry[0].waste.unknown]  # attempts are no steps
     if not findings:
         return spin
-    lengths = [_length(f) for f, _, _ in findings]
+    lengths = [spin_length(f) for f, _, _ in findings]
     spin.mean_steps_recorded = sum(lengths) / len(lengths)
     guards = list(dict.fromkeys(g for _, found, _ in findings for g in found.trips))
     for guard in guards:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopaudit.findings import Finding
 from loopaudit.render.charts.style import SERIES, WASTE, counts, figure, label, legend
+from loopaudit.replay.savings import spin_length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +33,9 @@ def spins(findings: Sequence[Finding], guards: Sequence[str]) -> Spins:
     """As `mean_spins` of the report counts them."""
     out = Spins(guarded={guard: [] for guard in guards})
     for finding in findings:
-        length = finding.last.step - finding.onset.step + 1
+        if finding.waste.unknown:
+            continue  # attempts of an API call are no steps
+        length = spin_length(finding)
         out.recorded.append(length)
         for guard in guards:
             first = next((stop for stop in finding.stops if stop.guard == guard), None)
