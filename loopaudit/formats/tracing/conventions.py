@@ -33,10 +33,10 @@ from loopaudit.formats.tracing.attribute_names import (
 )
 from loopaudit.formats.tracing.flattened import numbered
 from loopaudit.formats.tracing.histories import Histories
-from loopaudit.formats.tracing.messages import loaded, message_pieces, request_pieces
+from loopaudit.formats.tracing.messages import loaded, message_pieces, request_messages
 from loopaudit.formats.tracing.spans import Kind, Span
 from loopaudit.formats.tracing.usage import more, span_usage
-from loopaudit.model import Piece, ResponsePiece, Usage
+from loopaudit.model import ResponsePiece, Usage
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}", re.IGNORECASE)
 _TOOL_NAMES = re.compile(r"(?:execute_tool|running tool:|tool:|tools/call) +(\S.*)|tool\.(\S+)")
@@ -58,9 +58,9 @@ def fill(span: Span, attributes: Json, histories: Histories) -> None:
     span.agent = span.agent or name(first(attributes, AGENT))
     if span.kind is Kind.MODEL:
         _model(span, attributes)
-        pieces, span.prompt = history_of(attributes)
-        if pieces is not None:
-            span.history = histories.add(pieces)
+        messages, span.prompt = history_of(attributes)
+        if messages is not None:
+            span.history = histories.read(messages, message_pieces)
     elif span.kind is Kind.TOOL:
         _tool(span, attributes)
     elif span.kind is Kind.AGENT:
@@ -191,15 +191,15 @@ def _has_calls(attributes: Json) -> bool:
     return attributes.get("ai.response.toolCalls") is not None
 
 
-def history_of(attributes: Json) -> tuple[list[Piece] | None, str | None]:
-    """(pieces of the history, prompt) that the attributes of a model span tell."""
+def history_of(attributes: Json) -> tuple[list[Any] | None, str | None]:
+    """(messages of the history, prompt) that the attributes of a model span tell."""
     flat = numbered(attributes, "llm.input_messages", "message")
     flat = flat or numbered(attributes, "gen_ai.prompt")
     if not flat:
         flat = [e for e in _events(attributes) if e.get("event.name") != "gen_ai.choice"]
     if attributes.get("gen_ai.input.messages") is None and flat:
-        return message_pieces(flat), None
-    return request_pieces(first(attributes, (*INPUT, *INPUT_TOO)))
+        return list(flat), None
+    return request_messages(first(attributes, (*INPUT, *INPUT_TOO)))
 
 
 def _events(attributes: Json) -> list[Json]:
@@ -222,8 +222,8 @@ def _thread(attributes: Json) -> str | None:
 
 def _prompt(value: Any) -> str | None:
     """The first words of a user in the input of a whole run."""
-    pieces, text = request_pieces(value)
-    for piece in pieces or ():
+    messages, text = request_messages(value)
+    for piece in message_pieces(messages[:8]) if messages else ():
         said = getattr(piece, "text", None)
         if isinstance(said, str) and said and not isinstance(piece, ResponsePiece):
             return said

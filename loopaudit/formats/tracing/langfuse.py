@@ -25,7 +25,7 @@ from loopaudit.formats.tracing.conventions import (
 from loopaudit.formats.tracing.messages import (
     loaded,
     message_pieces,
-    request_pieces,
+    request_messages,
 )
 from loopaudit.formats.tracing.span_reader import SpanReader
 from loopaudit.formats.tracing.spans import Kind, Span
@@ -82,7 +82,7 @@ class LangfuseReader(SpanReader):
         key = name(row.get("id"))
         if key is None:
             return
-        _, prompt = request_pieces(row.get("input"))
+        _, prompt = request_messages(row.get("input"))
         self._traces[key] = {
             "session": _get(row, "sessionId", "session_id"),
             "user": _get(row, "userId", "user_id"),
@@ -136,9 +136,9 @@ class LangfuseReader(SpanReader):
     def _generation(self, span: Span, row: Json, fields: Json) -> None:
         if kind_of(span.name, fields)[0] is not Kind.MODEL:
             fill(span, {**fields, "gen_ai.operation.name": "chat"}, self.histories)
-        pieces, prompt = request_pieces(row.get("input"))
-        if pieces:
-            span.history = self.histories.add(pieces)
+        messages, prompt = request_messages(row.get("input"))
+        if messages:
+            span.history = self.histories.read(messages, message_pieces) or span.history
         span.prompt = prompt or span.prompt
         answer, results = answer_pieces(row.get("output"))
         if answer is not None and (answer.calls or answer.text):

@@ -15,7 +15,7 @@ from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.shapes import Json, dollars, name, seconds, shown, table, words
 from loopaudit.formats.tracing.answers import answer_pieces
 from loopaudit.formats.tracing.conventions import tool_arguments, tool_result
-from loopaudit.formats.tracing.messages import request_pieces
+from loopaudit.formats.tracing.messages import message_pieces, request_messages
 from loopaudit.formats.tracing.span_reader import SpanReader
 from loopaudit.formats.tracing.spans import Kind, Span
 from loopaudit.formats.tracing.usage import langchain_usage, more, span_usage
@@ -93,15 +93,15 @@ class LangsmithReader(SpanReader):
             if span.agent is not None and span.agent == span.name:
                 span.kind, span.what = Kind.AGENT, "agent"
             if above is None:
-                _, span.prompt = request_pieces(run.get("inputs"))
+                _, span.prompt = request_messages(run.get("inputs"))
                 for score, value in _feedback(run):
                     self.grade(span.trace, value, score)
         self.add(span)
 
     def _model(self, span: Span, run: Json, about: Json) -> None:
-        pieces, span.prompt = request_pieces(run.get("inputs"))
-        if pieces is not None:
-            span.history = self.histories.add(pieces)
+        messages, span.prompt = request_messages(run.get("inputs"))
+        if messages is not None:
+            span.history = self.histories.read(messages, message_pieces)
         outputs = run.get("outputs") or None
         answer, span.results = answer_pieces(outputs)
         answer = span.answer = answer or ResponsePiece("", 0)

@@ -60,8 +60,8 @@ def loaded(value: Any) -> Any:
     return value
 
 
-def request_pieces(value: Any) -> tuple[list[Piece] | None, str | None]:
-    """(pieces of the history, text of a prompt) of the input of a model; None where not told.
+def request_messages(value: Any) -> tuple[list[Any] | None, str | None]:
+    """(messages of the history, text of a prompt) of the input of a model; None where not told.
 
     A bare text is a prompt: it may be a question or a whole conversation printed out.
     """
@@ -81,14 +81,14 @@ def request_pieces(value: Any) -> tuple[list[Piece] | None, str | None]:
                 if role_of(value) is None and "inputs" in value:
                     value = value["inputs"]
                     continue
-                return (message_pieces([value]) if role_of(value) else None), None
+                return ([value] if role_of(value) else None), None
             value = loaded(inner)
         elif isinstance(value, list):
             if len(value) == 1 and isinstance(value[0], list):  # a batch of one, as LangChain has
                 value = value[0]
                 continue
             if any(isinstance(item, dict) for item in value):
-                return message_pieces(value), None
+                return value, None
             texts = [item for item in value if isinstance(item, str)]
             return None, "\n".join(texts) or None
         else:
