@@ -103,6 +103,7 @@ class Texts(Detector):
         kind = boundary.kind
         if kind is BoundaryKind.USER:
             self._row = None
+            self._asked = False
             self._forget()
         elif kind in _INJECTED:
             self._asked = True

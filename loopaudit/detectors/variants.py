@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.handoffs import hands_over
 from loopaudit.findings import Reading, Rule
 from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus
 
@@ -88,7 +89,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])|[.:/ -]+")
 
 @lru_cache(1_000)
 def _asks(tool: str) -> bool:
-    return _ASKS_NOTHING.search(_CAMEL.sub("_", tool).lower()) is None
+    return not hands_over(tool) and not _ASKS_NOTHING.search(_CAMEL.sub("_", tool).lower())
 
 
 class _Row:
