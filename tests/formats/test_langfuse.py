@@ -7,7 +7,6 @@ from api_files import feed, form
 from span_logs import runs_of, told
 
 from loopaudit.formats.base import Sample
-from loopaudit.model import UsageMark
 
 ASK = {"role": "user", "content": "How deep?"}
 TOOLS = [
@@ -196,12 +195,12 @@ def test_what_input_counts_is_told_by_names_and_total(details, expected):
     assert (found.fresh_input, found.cache_read, found.output, found.reasoning) == expected
 
 
-def test_input_tokens_counted_by_langfuse_alone_are_a_lower_bound():
+def test_input_tokens_counted_by_langfuse_alone_leave_the_output_unknown():
     row = observation(
         "o1", None, "GENERATION", "chat", 1, 2, usageDetails={"input": 50, "total": 50}
     )
     _, (run,) = runs_of([row], "langfuse")
-    assert (run.steps[0].usage.output, run.steps[0].usage.mark) == (None, UsageMark.LOWER_BOUND)
+    assert (run.steps[0].usage.fresh_input, run.steps[0].usage.output) == (50, None)
 
 
 def test_of_nested_generations_the_innermost_counts():

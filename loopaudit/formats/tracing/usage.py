@@ -11,9 +11,7 @@ from typing import Any
 
 from loopaudit.formats.shapes import count, table
 from loopaudit.formats.usages import openai_usage
-from loopaudit.model import Usage, UsageMark
-
-INPUT_ONLY = "output tokens are not told"
+from loopaudit.model import Usage
 
 
 def span_usage(
@@ -46,7 +44,7 @@ def span_usage(
     detail = {"cached_tokens": read, "cache_write_tokens": written}
     if total is not None and count(total) in (whole, said) and None in (whole, said):
         total = None  # the sum of what is known
-    usage = openai_usage(
+    return openai_usage(
         {
             "input_tokens": sent,
             "output_tokens": output,
@@ -55,9 +53,6 @@ def span_usage(
             "output_tokens_details": {} if reasoning is None else {"reasoning_tokens": reasoning},
         }
     )
-    if usage is not None and usage.output is None and usage.mark is UsageMark.REPORTED:
-        usage.mark, usage.note = UsageMark.LOWER_BOUND, INPUT_ONLY
-    return usage
 
 
 def _number(value: Any) -> Any:
