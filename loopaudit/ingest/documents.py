@@ -170,6 +170,8 @@ def _lines(data: bytes, depth: int = 6) -> dict[tuple[Any, ...], int]:
         elif first == b'"':
             if kinds and not kinds[-1] and path[-1] is None:
                 key = token
+            elif kinds and kinds[-1] and len(path) <= depth:
+                table[tuple(path)] = line
         elif first == b":":
             if kinds and key is not None:
                 path[-1] = _key(key)

@@ -373,14 +373,14 @@ def _rank(audited: list[AuditedRun], report: Report, plan: Plan) -> None:
         if summary.waste.tokens is not None:
             tokens += summary.waste.tokens
             read += summary.waste.cache_read or 0
-            known_tokens = True
+            known_tokens |= bool(summary.waste.steps)  # a run without waste tells nothing of others
         if summary.waste.usd is not None:
             money += int(summary.waste.usd.scaleb(12))
             known_money = True
         estimated |= summary.waste.estimated
     waste = report.totals.waste
     waste.estimated = estimated
-    if known_tokens:
+    if known_tokens or not waste.steps:
         waste.tokens, waste.cache_read = tokens, read
         if report.totals.tokens.total:
             waste.share = tokens / report.totals.tokens.total

@@ -286,7 +286,7 @@ GOLDEN = {
         401,
         101,
         None,
-        [42, 130, 248, 310, 398],
+        [48, 136, 251, 312, 400],
         {"partial": 35, "success": 25},
     ),
     "intercode/ic_bash_multiturn_text-bison-001_10_turns_fs_3.json": (
@@ -296,7 +296,7 @@ GOLDEN = {
         514,
         133,
         None,
-        [8, 70, 132, 194, 256],
+        [10, 72, 134, 196, 261],
         {"partial": 50, "success": 10},
     ),
     "intercode/ic_bash_react_10_turns_fs_1.json": (
@@ -306,7 +306,7 @@ GOLDEN = {
         290,
         74,
         None,
-        [274, 352, 1353, 1552, 1830],
+        [278, 354, 1358, 1556, 1832],
         {"failure": 1, "partial": 46, "success": 13},
     ),
     "intercode/ic_python_multiturn_gpt-3.5_7_turns.json": (
@@ -564,3 +564,14 @@ def test_labelled_failures_of_the_same_runs(shared):
         _, _, _, found, failed, _, _, outcomes = GOLDEN[name]
         assert (found, failed) == (len(calls), sum(c["error"] for c in calls)), name
         assert outcomes["success"] == good, name
+
+
+def test_waste_of_logs_without_usage_is_unknown_and_not_zero(shared):
+    """Runs without loops waste nothing, which says nothing of those with loops."""
+    from loopaudit.render.terminal import _headline
+
+    name = "intercode/ic_bash_react_10_turns_fs_1.json"
+    report, _ = summary(shared / "corpus" / name)
+    assert len(report.findings) > 1
+    assert report.totals.waste.tokens is None
+    assert _headline(report).endswith("waste unknown: the log has no usage")

@@ -12,6 +12,7 @@ from backports.zstd import zipfile as zstd_zipfile
 
 from loopaudit.errors import InputError
 from loopaudit.ingest import archives
+from loopaudit.ingest.documents import locator
 from loopaudit.ingest.opening import CutStream, is_packed, lines, open_stream
 
 HEADER = {"version": 2, "status": "success", "eval": {}, "plan": {}}
@@ -131,3 +132,11 @@ def test_the_file_is_closed(tmp_path):
     stream.close()
     assert isinstance(raw, io.FileIO)
     assert raw.closed
+
+
+def test_texts_in_a_list_have_lines_of_their_own():
+    data = b'{\n "a": [\n  "x",\n  "y: [\\n",\n  {"b": ["z",\n "w"]}\n ]\n}'
+    locate = locator(data)
+    assert locate is not None
+    found = [locate("a", 0), locate("a", 1), locate("a", 2), locate("a", 2, "b", 1)]
+    assert found == [3, 4, 5, 6]
