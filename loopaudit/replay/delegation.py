@@ -30,7 +30,7 @@ from loopaudit.replay.chains import Chain
 from loopaudit.replay.results import RunResult, Spawn
 from loopaudit.replay.totals import Priced, charge
 
-_DEEPEST = 10_000  # runs of one line; more is a circle of parents
+_DEEPEST = 1_000  # runs of one line; more is a circle of parents
 
 
 class Audited(Protocol):
@@ -85,12 +85,13 @@ def asked(run: Run, mask: Callable[[str], str]) -> int | None:
 # -- over all runs --------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Node:
     item: Audited
     parent: _Node | None = None
     by: Spawn | None = None  # the call that started it
     tasks: frozenset[object] = frozenset()  # what it was started with, in each way it can be told
+    depth: int = 0
     passed: int = 0  # agents of one kind in a row, up to here, that only started the next one
     children: list[_Node] = field(default_factory=list)
 
@@ -123,8 +124,7 @@ def delegated(audited: Sequence[Audited], preset: Preset) -> list[Finding]:
             again.trips = _trips(again, preset, rule)
             lines.setdefault((node.run.id, spawn.call), []).append(again)
     found = []
-    for line in lines.values():
-        line.sort(key=lambda a: (a.count, a.node.run.path, a.node.run.id, a.spawn.call))
+    for line in _joined(list(lines.values())):
         if max(again.count for again in line) >= rule.report:
             finding = _finding(line, rule)
             finding.stops = list(_stops(line, preset))
@@ -132,6 +132,40 @@ def delegated(audited: Sequence[Audited], preset: Preset) -> list[Finding]:
             line[0].first[0].item.findings.append(finding)
             found.append(finding)
     return found
+
+
+def _joined(lines: list[list[_Again]]) -> list[list[_Again]]:
+    """Lines of calls, parents first; a line that begins within another one is part of that loop:
+    two agents that hand a task back and forth make one line each."""
+    for line in lines:
+        line.sort(key=_downwards)
+    lines.sort(key=lambda line: _downwards(line[0]))
+    joined: list[tuple[list[_Again], set[int]]] = []
+    for line in lines:
+        within = next((one for one, nodes in joined if id(line[0].first[0]) in nodes), None)
+        if within is None:
+            joined.append((line, _between(line)))
+        else:
+            within += line
+            within.sort(key=_downwards)
+            next(nodes for one, nodes in joined if one is within).update(_between(line))
+    return [line for line, _ in joined]
+
+
+def _downwards(again: _Again) -> tuple[int, str, str, int]:
+    return (again.node.depth, again.node.run.path, again.node.run.id, again.spawn.call)
+
+
+def _between(line: list[_Again]) -> set[int]:
+    """The agents from the first call of a line down to each of the others."""
+    nodes: set[int] = set()
+    top = line[0].first[0]
+    for again in line:
+        node: _Node | None = again.node
+        while node is not None and node is not top and id(node) not in nodes:
+            nodes.add(id(node))
+            node = node.parent
+    return nodes
 
 
 def _trees(audited: Sequence[Audited]) -> Iterator[_Node]:
@@ -170,11 +204,14 @@ def _repeats(top: _Node) -> Iterator[_Again]:
         node, above = stack.pop()
         started = node.item.found.spawns
         line = (*above, node)
+        node.depth = len(above)
         relays = len(started) == 1 and started[0].only
         before = above[-1] if above else None
         like = before is not None and (not before.parent or before.run.agent == node.run.agent)
         node.passed = (before.passed if before is not None and like else 0) + 1 if relays else 0
         for spawn in started:
+            if spawn.step not in node.item.priced.counts:
+                continue  # another run's, or outside the time window
             again = _again(line, spawn, node.passed if relays else 0)
             if again is not None:
                 yield again
@@ -222,7 +259,7 @@ def _trips(again: _Again, preset: Preset, rule: PresetRule) -> Sequence[Trip]:
 
 def _finding(line: list[_Again], rule: PresetRule) -> Finding:
     node, spawn = line[0].first
-    depth = line[-1].count
+    depth = max(again.count for again in line)
     charged = [entry for again in line for entry in _charged(again)]
     document = rule_of(rule.detector, rule.signal)
     finding = Finding(
@@ -274,8 +311,7 @@ def _stops(line: list[_Again], preset: Preset) -> Iterator[Stop]:
 
 
 def _charged(again: _Again) -> list[WasteStep]:
-    counts = again.spawn.alone and again.spawn.step in again.node.item.priced.counts
-    return [WasteStep(again.node.run.id, again.spawn.step)] if counts else []
+    return [WasteStep(again.node.run.id, again.spawn.step)] if again.spawn.alone else []
 
 
 def _place(node: _Node, spawn: Spawn) -> Place:

@@ -91,6 +91,13 @@ def mean_spins(findings: list[tuple[Finding, RunResult, Priced]], all_tokens: in
             if first is None:
                 cut.append(length)
                 continue
+            if finding.onset.run != finding.last.run:  # steps of several runs
+                spared = first.saved_tokens_at_most or 0
+                share = spared / finding.waste.tokens if finding.waste.tokens else 0.0
+                cut.append(round(length * (1 - share)))
+                tokens += spared
+                known = known or finding.waste.tokens is not None
+                continue
             cut.append(min(length, max(0, first.saves_from - finding.onset.step)))
             for entry in finding.waste.steps:
                 place = (entry.run, entry.step)
