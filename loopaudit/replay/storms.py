@@ -45,7 +45,7 @@ def _place(run: Run, number: int, attempt: Attempt) -> Place:
 def _ended_by(run: Run, answered: bool, last: Attempt) -> EndedBy:
     if answered:
         return EndedBy.RECOVERED
-    kinds = {boundary.kind for boundary in run.after}
+    kinds = {boundary.kind for boundary in run.after if boundary.line > last.line}
     if kinds & {BoundaryKind.USER, BoundaryKind.INTERRUPT}:
         return EndedBy.USER
     return EndedBy.LIMIT if last.gave_up or BoundaryKind.LIMIT in kinds else EndedBy.END_OF_LOG
