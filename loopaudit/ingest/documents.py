@@ -13,10 +13,12 @@ from loopaudit.errors import InputError
 from loopaudit.ingest.salvage import DECODER, shallow
 
 # possessive repeats: without them a long string takes forty times its size in memory
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:\n]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(\s*+:)?|[\[\]{},]', re.DOTALL)
+_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+[\[\]{}]', re.DOTALL)
 _MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 _OPENING = re.compile(r"^[{\[]", re.MULTILINE)
 MAX_LOCATED = 64 << 20  # larger documents are read without line numbers of their parts
+_FIRST_DEPTH, _DEEPEST = 3, 6  # levels of a document whose lines are told: at first, at most
 _MAX_TRIES = 100  # values tried in one broken document
 _MAX_ALIASED = 50_000_000  # values that the aliases of a YAML document may unfold to
 
@@ -134,10 +136,13 @@ def locator(data: bytes) -> Callable[..., int] | None:
     if len(data) > MAX_LOCATED or data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return None
     table: dict[tuple[Any, ...], int] = {}
+    depth = 0  # down to which the table goes: as deep as was asked for
 
     def locate(*keys: Any) -> int:
-        if not table:
-            table.update(_lines(data))
+        nonlocal table, depth
+        if not table or depth < min(len(keys), _DEEPEST):
+            depth = min(max(len(keys), _FIRST_DEPTH), _DEEPEST)
+            table = _lines(data, depth)
         path = keys
         while path and path not in table:
             path = path[:-1]
@@ -155,39 +160,68 @@ def _key(token: bytes) -> str:
     return token[1:-1].decode("utf-8", "replace")
 
 
-def _lines(data: bytes, depth: int = 6) -> dict[tuple[Any, ...], int]:
-    """Line of every value down to `depth` levels, by one pass over the tokens."""
+def _lines(data: bytes, depth: int) -> dict[tuple[Any, ...], int]:
+    """Line of every value down to `depth` levels, by one pass over the tokens.
+
+    Of lists, texts and containers have lines of their own, plain numbers that of their list.
+    """
     table: dict[tuple[Any, ...], int] = {(): 1}
-    line = 1
+    line, counted = 1, 0  # line ends are counted up to `counted`
+    position: int | None = 0
     path: list[Any] = []  # keys and indices of the open containers' current members
     kinds: list[bool] = []  # True: array
-    key: bytes | None = None
-    for match in _TOKEN.finditer(data):
-        token = match.group()
-        first = token[:1]
-        if first == b"\n":
-            line += 1
-        elif first == b'"':
-            if kinds and not kinds[-1] and path[-1] is None:
-                key = token
-            elif kinds and kinds[-1] and len(path) <= depth:
+    inside = False  # the innermost open container is an array
+    names: dict[bytes, str] = {}  # keys as they stand in the log
+
+    while position is not None:
+        start, position = position, None
+        for match in _TOKEN.finditer(data, start):
+            at = match.start()
+            first = data[at]
+            if first == _QUOTE:
+                if not kinds or (match.end(1) < 0 and not inside):
+                    continue  # a value, or no JSON
+                line += data.count(b"\n", counted, at)
+                counted = at
+                if not inside:
+                    if path[-1] is not None:
+                        continue  # a second key before a comma is none
+                    token = match.group()
+                    key = names.get(token)
+                    if key is None:
+                        key = names[token] = _key(token.rstrip(b": \t\r\n"))
+                    path[-1] = key
                 table[tuple(path)] = line
-        elif first == b":":
-            if kinds and key is not None:
-                path[-1] = _key(key)
-                key = None
-                if len(path) <= depth:
+            elif first == _COMMA:
+                if kinds:
+                    path[-1] = path[-1] + 1 if inside else None
+            elif first in b"[{":
+                if inside:
+                    line += data.count(b"\n", counted, at)
+                    counted = at
                     table[tuple(path)] = line
-        elif first in b"[{":
-            if kinds and kinds[-1] and len(path) <= depth:
-                table[tuple(path)] = line
-            kinds.append(first == b"[")
-            path.append(0 if kinds[-1] else None)
-        elif first in b"]}":
-            if kinds:
+                if len(path) == depth:
+                    position = _end(data, match.end())
+                    break
+                inside = first == _LIST
+                kinds.append(inside)
+                path.append(0 if inside else None)
+            elif kinds:
                 kinds.pop()
                 path.pop()
-        elif kinds:
-            path[-1] = path[-1] + 1 if kinds[-1] else None
-            key = None
+                inside = bool(kinds) and kinds[-1]
     return table
+
+
+def _end(data: bytes, start: int) -> int | None:
+    """Where the container that was opened before `start` ends; None where it does not."""
+    open_ = 1
+    while found := _BRACKET.match(data, start):
+        start = found.end()
+        open_ += 1 if data[start - 1] in b"[{" else -1
+        if not open_:
+            return start
+    return None
+
+
+_QUOTE, _COMMA, _LIST = b'",['

@@ -140,3 +140,30 @@ def test_texts_in_a_list_have_lines_of_their_own():
     assert locate is not None
     found = [locate("a", 0), locate("a", 1), locate("a", 2), locate("a", 2, "b", 1)]
     assert found == [3, 4, 5, 6]
+
+
+def test_lines_are_found_as_deep_as_they_are_asked_for():
+    data = b'{"a": {\n"b": {\n"c": {\n"d": {\n"e": {\n"f": [\n1,\n{"g": 1}]}}}}}}'
+    locate = locator(data)
+    assert locate is not None
+    asked = [locate("a"), locate("a", "b"), locate("a", "b", "c", "d", "e"), locate("a", "b", "c")]
+    assert asked == [1, 2, 5, 3]
+    assert locate("a", "b", "c", "d", "e", "f", 1, "g") == 6  # deeper than is told
+    assert locate("none") == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 300_000,
+        b'{"a":' * 200_000,
+        b'["' * 300_000,
+        b'[["' + b"\\" * 300_001,
+        b"[{" + b'"' * 99_999,
+    ],
+    ids=["lists", "objects", "texts", "escapes", "quotes"],
+)
+def test_broken_documents_are_searched_in_linear_time(data):
+    locate = locator(data)
+    assert locate is not None
+    assert locate("a", 0, "b", 1) == 1
