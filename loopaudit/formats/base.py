@@ -71,6 +71,8 @@ class Reader:
     flags_failures: ClassVar[bool] = False
     #: an output count may be a placeholder written before the stream ended
     placeholder_outputs: ClassVar[bool] = False
+    #: calls have no ids, so that a result cannot be read again: more of them are held
+    unnamed_calls: ClassVar[bool] = False
 
     def __init__(self, path: str) -> None:
         self.path = path

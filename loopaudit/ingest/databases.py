@@ -11,7 +11,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from loopaudit.errors import InputError
@@ -82,6 +82,30 @@ class Database:
                         yield line, record
             except sqlite3.Error as error:
                 self.lost.append((line, f"table {table.name} is damaged behind this row ({error})"))
+
+    def record(self, wanted: Sequence[Table], line: int) -> dict[str, Any] | None:
+        """The record of one row of the last table, where results stand; None if it is not there."""
+        table = wanted[-1]
+        try:
+            row = self._row(f"SELECT * FROM {_quoted(table.name)} WHERE rowid = ?", line)
+            if row is None:
+                return None
+            record: dict[str, Any] = {"table": table.name, "row": row}
+            if table.child is not None:
+                key = _quoted(table.child_key)
+                ask = f"SELECT * FROM {_quoted(table.child)} WHERE {key} = ? ORDER BY id"
+                cursor = self._connection.execute(ask, (row.get(table.key),))
+                columns = [column[0] for column in cursor.description]
+                record[table.child] = [dict(zip(columns, r, strict=True)) for r in cursor]
+        except sqlite3.Error:
+            return None
+        return record
+
+    def _row(self, ask: str, line: int) -> dict[str, Any] | None:
+        cursor = self._connection.execute(ask, (line,))
+        values = cursor.fetchone()
+        columns = [column[0] for column in cursor.description]
+        return None if values is None else dict(zip(columns, values, strict=True))
 
     def _table(self, table: Table) -> Iterator[tuple[int, dict[str, Any]]]:
         child = None

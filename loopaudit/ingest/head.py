@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from io import BytesIO
 from itertools import islice
 from typing import Any
@@ -79,6 +80,7 @@ class Head:
         self.lost: list[tuple[int, str]] = []  # line and reason, of a document
         self.shallow = False  # values of a document that are nested too deep are left out
         self.locate: Callable[..., int] | None = None
+        self.record: Callable[[int], Any] | None = None  # that of a line, where there are no lines
         self.plain = False  # neither packed nor a document: lines can be found again
         self.rows: list[tuple[bytes, Any]] = []  # raw line, its value or `None` if not parsed
         self._stream: Any = _unlined(source)
@@ -126,6 +128,7 @@ class Head:
             self.lost += kept.lost
 
         self.values = records()
+        self.record = partial(kept.record, form.tables) if tables is not None else kept.record
         return form, sure
 
     def _surest(self, sample: Sample) -> tuple[Format, float]:

@@ -12,7 +12,7 @@ import orjson
 from loopaudit.errors import InputError
 from loopaudit.findings import Failure, InputSummary
 from loopaudit.formats.base import Reader
-from loopaudit.ingest.again import STRIDE, Rereader
+from loopaudit.ingest.again import STRIDE, RecordRereader, Rereader
 from loopaudit.ingest.head import Head
 from loopaudit.ingest.opening import TOO_LONG, CutStream, TooLong
 from loopaudit.ingest.runs import RunAssembler
@@ -58,7 +58,10 @@ def read_sources(
             build = assembler(source.path, head.format.name)
         again = partial(head.format.reader, source.path)
         rereader = Rereader(source.real, again) if head.plain else None
-        build.start_file(source.path, head.format.name, reader, rereader)
+        records = None if head.record is None else RecordRereader(head.record, again)
+        in_memory = isinstance(head.values, list)
+        form = head.format.name
+        build.start_file(source.path, form, reader, rereader or records, in_memory=in_memory)
         summary = _read(head, reader, build, result, rereader)
         lacks = reader.missing | head.format.lacks
         missing = lacks if missing is None else missing & lacks  # parts of a run complete it

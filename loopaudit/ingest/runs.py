@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from sys import getsizeof, intern
+from sys import getsizeof, intern, maxsize
 from typing import Any
 
 from loopaudit.effects import ToolTable
 from loopaudit.formats.base import Reader
-from loopaudit.ingest.again import Rereader
+from loopaudit.ingest.again import Again
 from loopaudit.ingest.chants import LEAST, chant
 from loopaudit.ingest.counting import Context, Tokenizer
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
@@ -125,7 +125,8 @@ class RunAssembler:
         self.live = live
         self.words = True  # results are read for failures that the log does not flag
         self.mentioned: list[Run] = []
-        self._rereaders: dict[str, Rereader] = {}
+        self.held_text = HELD_TEXT
+        self._rereaders: dict[str, Again] = {}
         self._builders: dict[str, _Builder] = {}
         self._add = {
             ResponsePiece: self._response,
@@ -140,10 +141,16 @@ class RunAssembler:
         path: str,
         format_name: str,
         reader: Reader,
-        rereader: Rereader | None = None,
+        rereader: Again | None = None,
+        *,
+        in_memory: bool = False,
     ) -> None:
-        """Go on with another file that holds parts of the same runs."""
+        """Go on with another file that holds parts of the same runs.
+
+        `in_memory`: the whole input is held until its end, so texts of it cost nothing more.
+        """
         self.path, self.format = path, format_name
+        self.held_text = maxsize if in_memory else HELD_TEXT * (8 if reader.unnamed_calls else 1)
         if rereader is not None:
             self._rereaders[path] = rereader
         self.placeholder_outputs = reader.placeholder_outputs
@@ -506,7 +513,7 @@ class RunAssembler:
     def _hold(self, builder: _Builder, key: int, text: str) -> None:
         builder.held[key] = text
         builder.held_bytes += getsizeof(text)
-        while builder.held_bytes > HELD_TEXT:
+        while builder.held_bytes > self.held_text:
             oldest = next(iter(builder.held))
             evicted = builder.held.pop(oldest)
             builder.held_bytes -= getsizeof(evicted)
@@ -516,7 +523,7 @@ class RunAssembler:
             if self._rereader(builder, call) is None:
                 call.masked = mask_digest(evicted, self.mask)
 
-    def _rereader(self, builder: _Builder, call: Call) -> Rereader | None:
+    def _rereader(self, builder: _Builder, call: Call) -> Again | None:
         """What can read the result of `call` again; None where nothing can."""
         if call.id is None:
             return None

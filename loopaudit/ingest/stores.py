@@ -72,6 +72,8 @@ class Store:
     def __init__(self, root: str, path: str, folder: str | None) -> None:
         self.root, self.path, self.folder = root, path, folder
         self.lost: list[tuple[int, str]] = []
+        self._messages: list[str] = []
+        self._loose: dict[str, list[dict[str, Any] | None]] = {}
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -83,17 +85,25 @@ class Store:
                 yield 1, info
         if self.folder is None:
             return
-        loose = self._loose()
-        for number, path in enumerate(_json_files(self.folder), 1):
-            info = self._load(path, number)
-            if info is None:
-                continue
-            stem = os.path.basename(path)[:-5]
-            own = str(info.get("id") or stem)
-            info.setdefault("sessionID", os.path.basename(self.folder))
-            parts = [self._load(part, number) for part in self._parts(stem, own)]
-            parts += loose.get(own, [])
-            yield number, {"info": info, "parts": [p for p in parts if p is not None]}
+        self._loose = self._loose_parts()
+        self._messages = _json_files(self.folder)
+        for number in range(1, len(self._messages) + 1):
+            record = self.record(number)
+            if record is not None:
+                yield number, record
+
+    def record(self, number: int) -> dict[str, Any] | None:
+        """A message with its parts; None where it cannot be read."""
+        path = self._messages[number - 1]
+        info = self._load(path, number)
+        if info is None:
+            return None
+        stem = os.path.basename(path)[:-5]
+        own = str(info.get("id") or stem)
+        info.setdefault("sessionID", os.path.basename(self.folder or ""))
+        parts = [self._load(part, number) for part in self._parts(stem, own)]
+        parts += self._loose.get(own, [])
+        return {"info": info, "parts": [p for p in parts if p is not None]}
 
     def _parts(self, stem: str, own: str) -> list[str]:
         session = os.path.basename(self.folder or "")
@@ -106,7 +116,7 @@ class Store:
                     return paths
         return []
 
-    def _loose(self) -> dict[str, list[dict[str, Any] | None]]:
+    def _loose_parts(self) -> dict[str, list[dict[str, Any] | None]]:
         """Parts that lie in no folder of their message, by the message that they name."""
         found: dict[str, list[dict[str, Any] | None]] = {}
         for path in _json_files(os.path.join(self.root, "part")):

@@ -1,5 +1,6 @@
 """SQLite sources: a private copy with the write-ahead log, the originals never touched."""
 
+import json
 import os
 import sqlite3
 import tempfile
@@ -225,3 +226,30 @@ def test_a_database_that_is_gone_is_one_line(tmp_path):
         [Source(str(tmp_path / "gone.db"), 1, True)], lambda p, f: RunAssembler(p, f)
     )
     assert [skip.reason for skip in result.skips] == ["no such file or directory"]
+
+
+def test_an_early_result_is_read_again_when_its_call_comes_back(tmp_path):
+    """The same call at the start and after 4 MB of others: its results differ in a time only."""
+    path = tmp_path / "crush.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(CRUSH)
+    columns = "id, session_id, role, parts, created_at"
+
+    def exchange(number, given, content):
+        call = {"type": "tool_call", "id": f"c{number}", "name": "bash", "input": json.dumps(given)}
+        told = {"type": "tool_result", "tool_call_id": f"c{number}", "content": content}
+        for role, part in (("assistant", call), ("tool", told)):
+            row = (f"{role}{number}", "s-0123456789abcdef", role, json.dumps([part]), 1_760_000_000)
+            connection.execute(f"INSERT INTO messages ({columns}) VALUES (?, ?, ?, ?, ?)", row)
+
+    exchange(0, {"command": "date"}, "finished at 12:00:01\n")
+    for number in range(1, 81):
+        exchange(number, {"command": f"cat {number}"}, "x" * 50_000)
+    exchange(81, {"command": "date"}, "finished at 12:59:59\n")
+    connection.commit()
+    connection.close()
+    (run,) = read(path).runs
+    first, last = run.calls[0], run.calls[-1]
+    assert first.key == last.key
+    assert first.result != last.result
+    assert first.result_key == last.result_key is not None

@@ -36,6 +36,8 @@ _STATUS = {
 
 
 class AntigravityReader(SessionReader):
+    unnamed_calls = True
+
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._run = _session(path) or self.stem

@@ -21,6 +21,8 @@ _BLOCKS = ("tool_use", "tool_call", "tool_result", "tool-result", "thinking", "t
 
 
 class CursorReader(SessionReader):
+    unnamed_calls = True
+
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._run = self.stem
