@@ -8,10 +8,10 @@ that should hold them, the log counts the other way round, and is read so.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from loopaudit.formats.shapes import Json, count, table
-from loopaudit.model import Usage, UsageMark
+from loopaudit.formats.shapes import Json, count, name, rows, table
+from loopaudit.model import StepKind, Usage, UsageMark
 
 TOTAL_ONLY = "only the total is known: counted as fresh input"
 #: of a log that tells only the total of a session
@@ -128,6 +128,33 @@ def anthropic_usage(value: Any) -> Usage | None:
         note=mode if mode in ("fast", "batch") else None,
     )
     return fields.close(usage)
+
+
+class Beside(NamedTuple):
+    """A sampling of its own within a response of the Messages API."""
+
+    name: str  # within the response
+    kind: StepKind
+    model: str | None  # None: that of the response
+    usage: Json
+
+
+#: iterations that the usage of their response leaves out: the summary of a compaction, and what a
+#: stronger model was asked (advisor tool); all others are parts of it
+_LEFT_OUT = {"compaction": StepKind.COMPACTION, "advisor_message": StepKind.MODEL}
+
+
+def beside(usage: Any) -> list[Beside]:
+    """What is billed beside a response, by the `iterations` of its usage."""
+    found: list[Beside] = []
+    if not isinstance(usage, dict):
+        return found
+    for index, entry in enumerate(rows(usage.get("iterations"))):
+        kind = _LEFT_OUT.get(str(entry.get("type")))
+        if kind is not None:
+            label = f"{entry.get('type')} {index}"
+            found.append(Beside(label, kind, name(entry.get("model")), entry))
+    return found
 
 
 def gemini_usage(value: Any) -> Usage | None:

@@ -142,6 +142,28 @@ def test_server_side_compaction_is_billed_beside_the_response():
     assert [p.usage.total for p in pieces] == [35]
 
 
+def test_a_stronger_model_asked_by_the_server_is_billed_as_itself():
+    """The advisor tool: top-level usage holds the executor's tokens alone."""
+    asked = {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 820}
+    usage = {
+        "input_tokens": 400,
+        "output_tokens": 90,
+        "iterations": [
+            {"type": "message", "input_tokens": 400, "output_tokens": 90},
+            {**asked, "output_tokens": 1600},
+        ],
+    }
+    _, pieces = read(response("msg_1", text("on we go"), usage=usage))
+    assert [(p.id, p.kind, p.usage.total) for p in pieces] == [
+        ("msg_1/advisor_message 1", StepKind.MODEL, 2420),
+        ("msg_1", StepKind.MODEL, 490),
+    ]
+    assert pieces[0].model == "claude-opus-5"
+    for damaged in ("x", None, [None, 3], {"type": "compaction"}):
+        _, pieces = read(response("msg_1", text("x"), usage={**usage, "iterations": damaged}))
+        assert [p.usage.total for p in pieces] == [490]
+
+
 def test_a_conversation_a_line_an_array_and_single_messages():
     for log in ([{"messages": ANTHROPIC}], [ANTHROPIC], ANTHROPIC, [[{"messages": ANTHROPIC}]]):
         _, pieces = read(*log)

@@ -15,7 +15,7 @@ from loopaudit.formats.conversations import Conversations
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import Json, name, output_of, rows, seconds, shown, table, user_kind
 from loopaudit.formats.tool_messages import status_of
-from loopaudit.formats.usages import anthropic_usage
+from loopaudit.formats.usages import anthropic_usage, beside
 from loopaudit.model import (
     BoundaryKind,
     BoundaryPiece,
@@ -24,7 +24,6 @@ from loopaudit.model import (
     Piece,
     ResponsePiece,
     ResultPiece,
-    StepKind,
 )
 
 _CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
@@ -88,23 +87,22 @@ def _assistant(message: Json, content: Any) -> list[Piece]:
         finish=name(message.get("stop_reason")),
         service=name(table(message, "usage").get("service_tier")),
     )
-    return [*_compactions(message, answer), answer, *results]
+    return [*_beside(message, answer), answer, *results]
 
 
-def _compactions(message: Json, answer: ResponsePiece) -> Iterable[Piece]:
-    """Server-side compaction is billed beside the usage of the response it happened in."""
-    for index, entry in enumerate(rows(table(message, "usage").get("iterations"))):
-        usage = anthropic_usage(entry) if entry.get("type") == "compaction" else None
+def _beside(message: Json, answer: ResponsePiece) -> Iterable[Piece]:
+    """What the server ran within a response and bills beside it."""
+    for entry in beside(message.get("usage")):
+        usage = anthropic_usage(entry.usage)
         if usage is not None:
-            key = f"{answer.id}/compaction {index}" if answer.id else None
             yield ResponsePiece(
                 "",
                 0,
-                id=key,
+                id=f"{answer.id}/{entry.name}" if answer.id else None,
                 at=answer.at,
-                model=answer.model,
+                model=entry.model or answer.model,
                 usage=usage,
-                kind=StepKind.COMPACTION,
+                kind=entry.kind,
                 service=answer.service,
             )
 

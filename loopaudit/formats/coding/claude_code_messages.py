@@ -9,6 +9,7 @@ from loopaudit.formats.coding.claude_code_text import ending, exit_code, result_
 from loopaudit.formats.coding.claude_code_threads import Threads
 from loopaudit.formats.coding.claude_code_usage import service, usage_of
 from loopaudit.formats.shapes import Json, dollars, number, words
+from loopaudit.formats.usages import beside
 from loopaudit.model import (
     BoundaryKind,
     BoundaryPiece,
@@ -76,6 +77,8 @@ def add_response(
     if type(ident) is not str or not ident:
         uuid = words(record.get("uuid"))
         ident = f"line:{uuid}" if uuid else None
+    if type(usage) is dict and usage.get("iterations"):
+        _add_beside(place, message, usage, ident)
     cost = record.get("costUSD")
     place.pieces.append(
         ResponsePiece(
@@ -99,6 +102,23 @@ def add_response(
     if results:
         place.pieces += results
     return len(calls), len(results)
+
+
+def _add_beside(place: Place, message: Json, usage: Json, ident: str | None) -> None:
+    """Add what the server ran within a response and bills beside it."""
+    for entry in beside(usage):
+        place.pieces.append(
+            ResponsePiece(
+                place.run,
+                place.line,
+                f"{ident}/{entry.name}" if ident else None,
+                place.at,
+                model=entry.model or words(message.get("model")),
+                usage=usage_of(entry.usage),
+                kind=entry.kind,
+                service=service(usage),
+            )
+        )
 
 
 def add_result(place: Place, record: Json, block: Json, threads: Threads) -> None:
