@@ -20,6 +20,7 @@ from loopaudit.errors import UsageError
 COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("loopaudit.cli.report", "What loops there are, what they wasted, what stops them."),
     "show": ("loopaudit.cli.show", "The steps of one run, around the onset of its loops."),
+    "sources": ("loopaudit.cli.sources", "Where the agents of this machine keep their logs."),
     "cost": ("loopaudit.cli.cost", "What tokens and money went to, and which budgets they broke."),
     "chart": ("loopaudit.cli.chart", "A chart of a run or a folder: PNG, SVG, PDF."),
     "live": ("loopaudit.cli.live", "A mock agent under the same guards, step by step."),

@@ -62,6 +62,14 @@ def cost(
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
     ] = None,
     top: Annotated[int, typer.Option(min=0, metavar="N", help="Rows on screen; 0 for all.")] = 20,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Read the logs of this agent, wherever it keeps them (see sources). Repeatable.",
+        ),
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(metavar="USD", help="Show what reached 60 % and 100 % of it.")
     ] = None,
@@ -147,6 +155,7 @@ def cost(
     options = given.audit_options(
         paths or [],
         chosen,
+        agents=agent or (),
         since=None if since is None else given.moment(since, zone, now, option="--since"),
         until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
         task_type=task_type,

@@ -113,6 +113,7 @@ def audit_options(
     paths: list[str],
     settings: Settings,
     *,
+    agents: Sequence[str] = (),
     guards: Sequence[str] = (),
     since: float | None = None,
     until: float | None = None,
@@ -144,7 +145,7 @@ def audit_options(
         if task_type is not None:
             _check_task_type(task_type, settings)
     return AuditOptions(
-        inputs(paths),
+        inputs(paths, agents),
         log_format=log_format,
         guards=tuple(guards),
         since=since,
@@ -177,21 +178,50 @@ def _check_task_type(name: str, settings: Settings) -> None:
 
 def usual_places() -> list[str]:
     """Folders in which coding agents keep their logs, where they exist on this machine."""
-    home = Path.home()
-    claude = os.environ.get("CLAUDE_CONFIG_DIR")
-    roots = [Path(part) for part in claude.split(",")] if claude else []
-    roots += [] if claude else [home / ".claude", home / ".config" / "claude"]
-    places = [root / "projects" for root in roots]
-    places.append(Path(os.environ.get("CODEX_HOME") or home / ".codex") / "sessions")
-    return [str(place) for place in places if place.is_dir()]
+    from loopaudit import places
+
+    found = []
+    for agent in places.agents().values():
+        found += places.places(agent, os.environ, Path.home())
+    return found
 
 
-def inputs(paths: list[str]) -> list[str]:
-    """The paths as given, or the usual places. Raises `UsageError` where there are none."""
-    found = paths or usual_places()
+def inputs(paths: list[str], agents: Sequence[str] = ()) -> list[str]:
+    """The paths as given and the places of the agents named, or of all agents where nothing is.
+
+    Raises `UsageError` where there are none.
+    """
+    found = [*paths, *(place for name in agents for place in _places_of(name))]
+    found = found or usual_places()
     if not found:
         raise UsageError(
-            "no PATHS given, and no logs in the usual places (~/.claude, ~/.codex)",
-            "name files or folders, or - for stdin",
+            "no PATHS given, and no logs where coding agents keep them",
+            "name files or folders, or - for stdin; loopaudit sources says where it looked",
         )
     return found
+
+
+def _places_of(name: str) -> list[str]:
+    from loopaudit import places
+
+    known = places.agents()
+    if name not in known:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, known, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(known)}"
+        raise UsageError(f"no agent is called {name!r}", hint)
+    found = places.places(known[name], os.environ, Path.home())
+    if not found:
+        looked = places.folders(known[name], os.environ, Path.home())
+        raise UsageError(
+            f"no logs of {known[name].title} on this machine",
+            f"looked below {', '.join(looked)}; name a file or folder instead",
+        )
+    return found
+
+
+def named(paths: Sequence[str], most: int = 3) -> str:
+    """A few paths in words."""
+    rest = len(paths) - most
+    return ", ".join(paths[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -48,6 +48,14 @@ def report(
     why: Annotated[
         bool, typer.Option("--why", help="List what was not counted or not read, and why.")
     ] = False,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Read the logs of this agent, wherever it keeps them (see sources). Repeatable.",
+        ),
+    ] = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,6 +127,7 @@ def report(
     options = given.audit_options(
         paths or [],
         chosen,
+        agents=agent or (),
         guards=guard or preferred.guards,
         since=None if since is None else given.moment(since, zone, now, option="--since"),
         until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
@@ -130,7 +139,7 @@ def report(
         quiet=quiet,
     )
     if not paths and not quiet:
-        print(f"loopaudit: reading {', '.join(options.paths)}", file=sys.stderr)
+        print(f"loopaudit: reading {given.named(options.paths)}", file=sys.stderr)
     screen = Screen(
         zone=zone,
         zone_name=given.zone_title(zone_name),

@@ -35,6 +35,14 @@ def show(
     steps: Annotated[
         str | None, typer.Option(metavar="A-B", help="These steps instead, e.g. 209-216.")
     ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Read the logs of this agent, wherever it keeps them (see sources). Repeatable.",
+        ),
+    ] = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,6 +83,7 @@ def show(
     options = given.audit_options(
         paths or [],
         chosen,
+        agents=agent or (),
         guards=guard or preferred.guards,
         task_type=task_type,
         log_format=log_format,
