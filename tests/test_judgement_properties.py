@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given, settings
@@ -25,15 +28,18 @@ from loopaudit.detectors.cycles import Cycles
 from loopaudit.detectors.failures import Failures
 from loopaudit.detectors.injected import HookPingPong
 from loopaudit.detectors.repeats import Repeats
+from loopaudit.replay.audit import AuditOptions, audit
 
-TOOLS = ["read", "test", "edit", "send", "task_output", "bash", "fetch"]
+TOOLS = ["read", "test", "edit", "send", "task_output", "bash", "fetch", "ask", "transfer_to_b"]
 STATUSES = ["ok", "ok", "ok", "error", "rejected", "blocked", "sibling_error", "interrupted"]
 
 
 def make_call(tool: str, arg: int, answer: int, status: str, nothing: bool) -> Record:
     args: Any = {"path": f"f{arg}", "n": {"b": arg, "a": 1.0}}
     if tool == "bash":
-        args = {"command": ["ls", "mv a b", "pytest -q", "sleep 5"][arg % 4]}
+        args = {"command": ["ls", "ls src", "ls src | sort", "mv a b", "pytest -q"][arg]}
+    if tool == "ask":
+        return call(tool, {"question": arg}, "That is not part of this collection.", status=status)
     if nothing:
         return {"tool": tool, "args": args}
     return call(tool, args, f"answer {'abc'[answer]}", status=status)
@@ -42,7 +48,7 @@ def make_call(tool: str, arg: int, answer: int, status: str, nothing: bool) -> R
 calls = st.builds(
     make_call,
     st.sampled_from(TOOLS),
-    st.integers(0, 2),
+    st.integers(0, 4),
     st.integers(0, 1),
     st.sampled_from(STATUSES),
     st.integers(0, 9).map(lambda n: n == 0),
@@ -51,23 +57,35 @@ steps = st.builds(
     lambda tokens, made, text: step(tokens, *made, text=text),
     st.one_of(st.none(), st.integers(0, 5_000)),
     st.lists(calls, min_size=0, max_size=3),
-    st.sampled_from([None, "hm", "done"]),
+    st.sampled_from([None, "hm", "done", "so " * 200, "It is so. " + "once more " * 60]),
+)
+attempts = st.builds(
+    lambda status: {"type": "attempt", "http_status": status}, st.sampled_from([401, 429, 503, 529])
 )
 others = st.one_of(
     st.builds(boundary, st.sampled_from(["hook", "reminder", "guard"]), st.just("go on")),
     st.builds(boundary, st.sampled_from(["compaction", "interrupt", "limit", "resume"])),
     st.builds(user),
     st.builds(compaction, st.integers(1, 900)),
+    attempts,
 )
 # a stretch that is repeated makes loops likely
 stretches = st.builds(
     lambda part, times: part * times,
     st.lists(st.one_of(steps, steps, steps, others), min_size=1, max_size=4),
-    st.integers(1, 5),
+    st.integers(1, 6),
 )
-transcripts = st.lists(stretches, min_size=1, max_size=4).map(
-    lambda parts: [record for part in parts for record in part]
+# six times the same batch in one response
+batches = st.builds(
+    lambda part, times: step(500, *part * times),
+    st.lists(calls, min_size=1, max_size=3),
+    st.integers(2, 6),
 )
+transcripts = st.lists(
+    st.one_of(stretches, stretches, st.lists(batches, min_size=1, max_size=2)),
+    min_size=1,
+    max_size=4,
+).map(lambda parts: [record for part in parts for record in part])
 
 
 def outline(found: Judged) -> list[Any]:
@@ -86,7 +104,10 @@ def check(found: Judged) -> None:
     assert sum(f.waste.tokens or 0 for f in found.findings) <= total
     for f in found.findings:
         assert f.first_seen.step <= f.onset.step <= f.last.step
-        assert f.first_seen.step not in [w.step for w in f.waste.steps]
+        # only text is first seen and redundant in one response
+        assert f.first_seen.step not in [w.step for w in f.waste.steps if w.part == 1]
+        assert (f.first_seen.step, f.first_seen.line) <= (f.onset.step, f.onset.line)
+        assert all(0 < w.part <= 1 for w in f.waste.steps)
         assert all(f.onset.step <= w.step <= f.last.step for w in f.waste.steps)
         assert f.waste.share is None or 0 <= f.waste.share <= 1
         assert 0 < f.confidence < 1
@@ -94,6 +115,10 @@ def check(found: Judged) -> None:
         assert f.id
         assert f.reasons
         assert f.advice
+        assert f.advice_parts is not None
+        assert all(astuple(f.advice_parts))
+        assert sum(f.redundant.values()) <= len(found.run.calls)
+        assert bool(f.waste.unknown) == (f.call is not None and f.call.startswith("model API"))
     for near in found.not_loops:
         assert near.step not in charged
         assert near.line > 0
@@ -154,9 +179,86 @@ def test_a_user_message_before_each_repeat_removes_the_finding(
     part: list[Record], times: int
 ) -> None:
     distinct = {json.dumps([c["tool"], c["args"]]) for s in part for c in s["calls"]}
-    if len(distinct) == sum(len(s["calls"]) for s in part):
+    texts = [s.get("text") or "" for s in part]
+    # without a loop within one request, by calls or by words
+    if len(distinct) == sum(len(s["calls"]) for s in part) and len(set(texts)) == len(texts):
         records = [r for _ in range(times) for r in (user(), *part)]
-        assert judged(*records).findings == []
+        rules = {finding.rule for finding in judged(*records).findings}
+        assert rules <= {"text-repeats-itself"}  # that needs no second response
+
+
+#: times, ids, pids and ports, two values each
+VOLATILE = [
+    ("at 10:00:01", "at 11:59:59"),
+    (
+        "request 7f3c1e0a-1b2c-4d5e-8f90-000000000001",
+        "request 9d1b2c3a-5e6f-4a7b-8c9d-00000000ffff",
+    ),
+    ("pid 4312", "pid 997"),
+    ("http://localhost:53121/", "http://localhost:8123/"),
+    ("took 15 ms", "took 2.5 s"),
+]
+
+
+@settings(deadline=None)
+@given(transcripts, st.sampled_from(VOLATILE), st.data())
+def test_only_masked_parts_of_results_change_nothing(
+    records: list[Record], parts: tuple[str, str], data: st.DataObject
+) -> None:
+    def with_parts(varied: bool) -> list[Record]:
+        out = json.loads(json.dumps(records))
+        for record in out:
+            for made in record.get("calls", []):
+                if "result" in made and made["tool"] != "ask":  # one answer to varied questions
+                    which = data.draw(st.integers(0, 1)) if varied else 0
+                    made["result"] = f"{made['result']} {parts[which]}"
+        return out
+
+    plain, other = with_parts(False), with_parts(True)
+    assert list(map(outline, map(judge_run, runs_of(*plain)))) == list(
+        map(outline, map(judge_run, runs_of(*other)))
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(transcripts, min_size=2, max_size=3), st.permutations(range(3)))
+def test_findings_do_not_depend_on_how_files_are_split_or_ordered(
+    sessions: list[list[Record]], order: list[int]
+) -> None:
+    """Each session in a file of its own, or one after the other in one file, in any order."""
+    named = []
+    for number, records in enumerate(sessions):
+        lines = [{"type": "run", "run": f"s{number}", "session": f"s{number}"}]
+        for at, record in enumerate(records):
+            made = [
+                {**c, "id": f"s{number}-{at}-{i}"} for i, c in enumerate(record.get("calls", []))
+            ]
+            more = {"calls": made, "id": f"s{number}-m{at}"} if record["type"] == "response" else {}
+            lines.append({**record, **more, "run": f"s{number}"})
+        named.append(lines)
+    order = [number for number in order if number < len(named)]
+    with TemporaryDirectory() as folder:
+        apart = [Path(folder) / f"{number}.jsonl" for number in range(len(named))]
+        joined = Path(folder) / "joined.jsonl"
+        for path, lines in zip(apart, named, strict=True):
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        joined.write_text("".join(apart[number].read_text() for number in order))
+        seen = [
+            told([str(path) for path in apart]),
+            told([str(apart[number]) for number in order]),
+            told([str(joined)]),
+        ]
+    assert seen[0] == seen[1] == seen[2]
+
+
+def told(paths: list[str]) -> list[Any]:
+    found = audit(AuditOptions(paths, processes=1, now=2e9))
+    assert found.failures == []
+    rows = [
+        (f.run, f.rule, f.occurrences, f.first_seen.step, f.onset.step, f.last.step, f.waste.tokens)
+        for f in found.findings
+    ]
+    return sorted(rows, key=str)
 
 
 @settings(deadline=None)
