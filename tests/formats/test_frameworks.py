@@ -314,6 +314,16 @@ def test_calls_in_words_bring_what_stands_below_them():
     ]
 
 
+def test_failures_that_the_crew_lists_are_failures_whatever_their_words():
+    call_ = {"role": "assistant", "content": "", "tool_calls": [call("{}", "f", "c1")]}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": "the tank is empty"}
+    failed = [{"tool_name": "f", "failure": {"message": "the tank is empty"}}]
+    for failures, status in ((failed, CallStatus.ERROR), ([], CallStatus.OK)):
+        task = {"agent": "a", "messages": [call_, answer], "tool_failures": failures}
+        _, pieces = feed("crewai", [{"raw": "", "tasks_output": [task]}])
+        assert [r.status for r in only(ResultPiece, pieces)] == [status]
+
+
 def test_the_log_of_tasks_tells_of_no_calls():
     event = {"timestamp": "2026-06-07 08:00:00", "task_name": "t", "task": "go", "agent": "a"}
     reader, pieces = feed(

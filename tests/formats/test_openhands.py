@@ -3,8 +3,9 @@
 from decimal import Decimal
 
 import pytest
-from api_files import feed
+from api_files import feed, form
 
+from loopaudit.formats.base import Sample
 from loopaudit.model import (
     AttemptPiece,
     BoundaryKind,
@@ -192,6 +193,13 @@ def test_what_ended_a_run(error, kind):
     assert [a.message for a in only(AttemptPiece, pieces)] == ([] if kind else [error])
 
 
+def test_a_trajectory_from_the_interface_is_wrapped():
+    events = [action(1, "message", "user", args={"content": "go"}), action(2)]
+    record = {"trajectory": events}
+    assert form("openhands_v0").sniff(Sample("x", [record], True)) > 0.9
+    assert len(only(ResponsePiece, feed("openhands_v0", [record])[1])) == 1
+
+
 # -- V1 -------------------------------------------------------------------------------------------
 
 
@@ -271,6 +279,12 @@ def test_ends_of_calls_in_v1():
         ("c", failed, None),
         ("d", CallStatus.REJECTED, None),
     ]
+
+
+def test_a_page_of_events_is_read():
+    page = {"items": [act(1, "a")], "next_page_id": None}
+    assert form("openhands_v1").sniff(Sample("x", [page], True)) > 0.9
+    assert len(only(ResponsePiece, v1(page)[1])) == 1
 
 
 def test_stops_and_limits_in_v1():

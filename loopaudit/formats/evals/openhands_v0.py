@@ -71,8 +71,10 @@ class OpenHandsReader(LogReader):
             return ()
         if isinstance(record, list):
             self.used += 1
-            run = self.new_run()
-            return self._events(line, (), run, record, {})
+            return self._events(line, (), self.new_run(), record, {})
+        if isinstance(record, dict) and isinstance(record.get("trajectory"), list):
+            self.used += 1
+            return self._events(line, ("trajectory",), self.new_run(), record["trajectory"], {})
         return self.reject(line, "no OpenHands events")
 
     def _instance(self, line: int, record: Json) -> Iterable[Piece]:
@@ -295,6 +297,9 @@ def sniff(sample: Sample) -> float:
         return 0.9 if events and all(map(_is_prediction, events)) else 0.0
     if not all(isinstance(record, dict) for record in records):
         return 0.0
+    exported = records[0].get("trajectory")
+    if isinstance(exported, list) and exported and all(map(_is_event, exported[:64])):
+        return 0.96
     if all(_is_instance(record) for record in records):
         return 0.95
     return 0.9 if all(map(_is_prediction, records)) else 0.0
@@ -302,7 +307,8 @@ def sniff(sample: Sample) -> float:
 
 def _is_instance(record: Json) -> bool:
     named = "instance_id" in record or "issue" in record
-    return named and isinstance(record.get("history"), list) and "instruction" in record
+    told = any(key in record for key in ("instruction", "test_result", "git_patch"))
+    return named and told and isinstance(record.get("history"), list)
 
 
 FORMAT = Format(

@@ -83,9 +83,13 @@ class OpenHandsReader(LogReader):
         }
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
-        if isinstance(record, list):
-            for index, event in enumerate(record):
-                yield from self._event(self.place(line, index), event)
+        page = record.get("items") if isinstance(record, dict) else None
+        if isinstance(record, list) or isinstance(page, list):
+            events, keys = (record, ()) if isinstance(record, list) else (page, ("items",))
+            for index, event in enumerate(events or ()):
+                yield from self._event(self.place(line, *keys, index), event)
+            if not events:
+                self.ignored["page without events"] += 1
         elif isinstance(record, dict) and "kind" not in record and "stats" in record:
             yield from self._base_state(line, record)
         else:
@@ -286,6 +290,8 @@ def sniff(sample: Sample) -> float:
     records = sample.records
     if sample.document and records and isinstance(records[0], list):
         records = records[0][:64]
+    elif records and isinstance(records[0], dict) and isinstance(records[0].get("items"), list):
+        records = records[0]["items"][:64]
     if not records or not all(isinstance(record, dict) for record in records):
         return 0.0
     if all(_is_event(record) for record in records):

@@ -13,7 +13,7 @@ from typing import Any
 from loopaudit.formats.apis.openai_chat import message_pieces
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.shapes import Json, name, seconds, shown, table, words
+from loopaudit.formats.shapes import Json, name, rows, seconds, shown, table, words
 from loopaudit.formats.text_actions import calls_in
 from loopaudit.formats.tool_messages import status_of
 from loopaudit.formats.totals import share_usage
@@ -21,6 +21,7 @@ from loopaudit.formats.usages import openai_usage
 from loopaudit.model import (
     BoundaryKind,
     BoundaryPiece,
+    CallStatus,
     Piece,
     ResponsePiece,
     ResultPiece,
@@ -60,6 +61,7 @@ class CrewReader(LogReader):
             found = list(
                 self._messages(line, index, messages if isinstance(messages, list) else [])
             )
+            _flag(found, task.get("tool_failures"))
             if not found:
                 found = [(place, piece) for piece in _bare(task)]
             for at, piece in found:
@@ -121,6 +123,17 @@ def _in_words(answer: ResponsePiece) -> Iterable[Piece]:
         answer.text = head
         output = observed.strip()
         yield ResultPiece("", 0, None, output, status=status_of(output))
+
+
+def _flag(found: list[tuple[int, Piece]], failures: Any) -> None:
+    """Marks results that the task lists among the failures of its tools."""
+    said = {words(table(item, "failure").get("message")) for item in rows(failures)} - {None, ""}
+    told = [text for text in said if text is not None]
+    for _, piece in found:
+        if not isinstance(piece, ResultPiece) or not isinstance(piece.text, str):
+            continue
+        if any(text in piece.text for text in told):
+            piece.status = CallStatus.ERROR
 
 
 def _bare(task: Json) -> Iterable[Piece]:
