@@ -18,6 +18,7 @@ from loopaudit.errors import InputError
 from loopaudit.formats.base import Table
 
 _TRIES = 3  # copies made while the original is being written
+_LOGS = ("-wal", "-journal")  # what was not yet taken in, and what is to be taken back
 _AT_ONCE = 256  # rows fetched at once
 
 
@@ -176,10 +177,11 @@ def _copy(path: str, folder: str) -> str:
     for _ in range(_TRIES):
         before = _state(path)
         shutil.copyfile(path, target)
-        if os.path.exists(path + "-wal"):
-            shutil.copyfile(path + "-wal", target + "-wal")
-        elif os.path.exists(target + "-wal"):
-            os.remove(target + "-wal")
+        for log in _LOGS:
+            if os.path.exists(path + log):
+                shutil.copyfile(path + log, target + log)
+            elif os.path.exists(target + log):
+                os.remove(target + log)
         if _state(path) == before:
             break
     return target
@@ -187,7 +189,7 @@ def _copy(path: str, folder: str) -> str:
 
 def _state(path: str) -> list[tuple[int, int] | None]:
     found: list[tuple[int, int] | None] = []
-    for name in (path, path + "-wal"):
+    for name in (path, *(path + log for log in _LOGS)):
         try:
             info = os.stat(name)
             found.append((info.st_mtime_ns, info.st_size))

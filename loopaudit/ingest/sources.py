@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 import secrets
 import stat
 import sys
@@ -18,6 +19,11 @@ from loopaudit.model import Skip
 LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".eval", ".traj")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
+_WITH_DATABASE = tuple(
+    f"{s}-{kind}" for s in DATABASE_SUFFIXES for kind in ("wal", "shm", "journal")
+)
+#: rotated and put away: `x.jsonl.1`, `x.jsonl.deleted.<time>` and `x.jsonl.reset.<time>` (OpenClaw)
+_ROTATED = re.compile(r"\.(?:jsonl|ndjson)\.(?:\d{1,4}|bak|old|(?:deleted|reset)\.[\w.:-]+)$")
 _DATABASE = b"SQLite format 3\x00"
 
 
@@ -49,7 +55,7 @@ def is_log_name(name: str) -> bool:
         if lower.endswith(suffix):
             lower = lower[: -len(suffix)]
             break
-    return lower.endswith(LOG_SUFFIXES)
+    return lower.endswith(LOG_SUFFIXES) or _ROTATED.search(lower) is not None
 
 
 def is_database(path: str) -> bool:
@@ -137,7 +143,7 @@ def _walk(root: str, found: Found, seen: set[tuple[int, int]]) -> None:
                 entry.name.lower().endswith(DATABASE_SUFFIXES) and is_database(entry.path)
             ):
                 _take(entry.path, info, found, seen, named=False)
-            else:
+            elif not entry.name.endswith(_WITH_DATABASE):  # they are read with it
                 found.other_files += 1
 
 

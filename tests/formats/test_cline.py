@@ -119,6 +119,17 @@ def test_both_files_of_a_task_are_one_run(tmp_path):
     assert kinds(run) == ["user"]
 
 
+def test_a_request_without_an_answer_is_missing_in_the_conversation(tmp_path):
+    folder = tmp_path / str(TASK)
+    stopped = request(2, None, None, cancelReason="streaming_failed")
+    write(folder, "ui_messages.json", [request(1), stopped, request(3)])
+    write(folder, "api_conversation_history.json", conversation(("a", "x"), ("b", "y")))
+    _, results = ingest(folder / "ui_messages.json")
+    (run,) = results[0].runs
+    assert [[c.id for c in step.calls] for step in run.steps] == [["a"], [], ["b"]]
+    assert statuses(run) == ["ok", "ok"]
+
+
 def test_files_that_do_not_fit_together_are_not_paired(tmp_path):
     """Roo deletes messages of the interface: three requests, one answer."""
     folder = tmp_path / str(TASK)

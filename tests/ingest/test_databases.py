@@ -125,13 +125,35 @@ def test_databases_are_found_in_folders_by_their_first_bytes(live):
     found = discover([str(folder)])
     assert [Path(source.path).name for source in found.sources] == ["crush.db", "renamed.sqlite3"]
     assert found.skips == []
-    assert found.other_files >= 2  # beside them the write-ahead log and its index
+    assert found.other_files == 2  # the write-ahead log is read with its database
 
 
 def test_a_database_named_by_the_user_needs_no_ending(live, tmp_path):
     named = tmp_path / "session"
     named.write_bytes(live.read_bytes())
     assert len(read(named).runs) == 1
+
+
+def test_a_transaction_that_broke_off_is_taken_back(tmp_path):
+    """The journal holds the old pages; without it half of a transaction would be read."""
+    path, crashed = tmp_path / "crush.db", tmp_path / "crashed"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(CRUSH)
+    for number in range(6):
+        insert(connection, number)
+    connection.execute("PRAGMA cache_size = 2")
+    connection.execute("BEGIN")
+    for number in range(6, 3_000):
+        insert(connection, number)
+    crashed.mkdir()
+    for suffix in ("", "-journal"):
+        (crashed / f"crush.db{suffix}").write_bytes(Path(f"{path}{suffix}").read_bytes())
+    connection.execute("ROLLBACK")
+    connection.close()
+    before = state(crashed)
+    (run,) = read(crashed / "crush.db").runs
+    assert len(run.steps) == 6
+    assert state(crashed) == before
 
 
 def test_lines_are_rowids(live):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopaudit.errors import InputError
-from loopaudit.ingest.sources import discover
+from loopaudit.ingest.sources import discover, is_log_name
 
 
 def names(paths: list[str]) -> list[str]:
@@ -70,3 +70,19 @@ def test_bad_paths(tmp_path: Path) -> None:
 def test_an_empty_folder_is_no_error(tmp_path: Path) -> None:
     found = discover([str(tmp_path)])
     assert found.sources == found.skips == []
+
+
+@pytest.mark.parametrize(
+    ("name", "log"),
+    [
+        ("telemetry.jsonl.1", True),
+        ("a.jsonl.deleted.2026-02-24T10-00-00.000Z", True),
+        ("a.jsonl.reset.1771927200", True),
+        ("a.jsonl.bak", True),
+        ("a.jsonl.lock", False),
+        ("a.jsonl.tmp", False),
+        ("notes.txt.1", False),
+    ],
+)
+def test_rotated_logs_are_logs(name: str, log: bool) -> None:
+    assert is_log_name(name) is log

@@ -3,7 +3,7 @@
 `ui_messages.json` holds what the user saw: each `api_req_started` is one request, its usage and
 cost filled in when it ends. `api_conversation_history.json` holds what the model saw: calls with
 their results. The first is read together with the second where both lie in one folder and hold
-equally many responses; the second alone has no usage.
+equally many answered requests; the second alone has no usage.
 """
 
 from __future__ import annotations
@@ -52,10 +52,9 @@ class ClineReader(SessionReader):
             else:
                 self.reject(place, f"no message: {shown(item)}")
         history = _history(self.path)
-        told = conversation(run, history, lambda _: 1) if history else []
-        steps = [piece for piece in told if isinstance(piece, ResponsePiece)]
-        if steps and len(steps) == ui.requests:
-            return ui.with_calls(told)
+        paired = ui.with_calls(conversation(run, history, lambda _: 1)) if history else None
+        if paired is not None:
+            return paired
         pieces = ui.alone()
         if any(piece.calls for piece in pieces if isinstance(piece, ResponsePiece)):
             self.missing.add("results")  # only commands show theirs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from loopaudit.formats.coding.outputs import ended
 from loopaudit.formats.coding.sessions import load
@@ -32,7 +32,6 @@ class Ui:
 
     def __init__(self, run: str) -> None:
         self.run = run
-        self.requests = 0
         self._pieces: list[Piece] = []
         self._step: ResponsePiece | None = None
         self._command: ResultPiece | None = None  # output that is still coming
@@ -42,14 +41,22 @@ class Ui:
         """All that the interface shows: calls, of which only commands and MCP have results."""
         return self._pieces
 
-    def with_calls(self, told: list[Piece]) -> list[Piece]:
-        """The requests with the calls and results of the conversation, response by response."""
-        rest = iter(_by_response(told))
+    def with_calls(self, told: list[Piece]) -> list[Piece] | None:
+        """The requests with the calls and results of the conversation, response by response; None
+        where they do not fit together. A request that got no answer may be missing there."""
+        asked = [p for p in self._pieces if _is_request(p)]
+        answers = _by_response(told)
+        if len(asked) != len(answers):
+            asked = [p for p in asked if p.usage is not None]
+        if not answers or len(asked) != len(answers):
+            return None
+        paired = {id(piece) for piece in asked}
+        rest = iter(answers)
         pieces: list[Piece] = []
         for piece in self._pieces:
             if isinstance(piece, ResultPiece):
                 continue
-            if isinstance(piece, ResponsePiece) and piece.kind is StepKind.MODEL:
+            if isinstance(piece, ResponsePiece) and id(piece) in paired:
                 answer, results = next(rest)
                 calls = tuple(
                     replace(c, at=piece.ended or piece.at, line=piece.line) for c in answer.calls
@@ -106,7 +113,6 @@ class Ui:
             output="tokensOut",
         )
         info = table(item, "modelInfo")
-        self.requests += 1
         self._step = ResponsePiece(
             self.run,
             line,
@@ -208,6 +214,10 @@ def _failure(
         gave_up=gave_up,
         layer="cline",
     )
+
+
+def _is_request(piece: Piece) -> TypeGuard[ResponsePiece]:
+    return isinstance(piece, ResponsePiece) and piece.kind is StepKind.MODEL
 
 
 def _by_response(told: list[Piece]) -> list[tuple[ResponsePiece, list[ResultPiece]]]:

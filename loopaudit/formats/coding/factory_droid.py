@@ -195,7 +195,8 @@ def sniff(sample: Sample) -> float:
         kind = record.get("type")
         if kind == "session_start" and "id" in record:
             return 0.97
-        if "tokenUsage" in record and "messages" not in record and len(sample.records) == 1:
+        used = table(record, "tokenUsage")
+        if "cacheCreationTokens" in used and "messages" not in record and len(sample.records) == 1:
             return 0.85
         message = record.get("message")
         if kind == "message" and isinstance(message, dict):
