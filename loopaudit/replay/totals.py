@@ -12,6 +12,7 @@ from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, Was
 from loopaudit.ingest.counting import WAYS
 from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
 from loopaudit.model import BUCKETS, UsageMark
+from loopaudit.formats.usages import SPREAD
 from loopaudit.money import PriceBook, is_model, usd
 from loopaudit.money.rates import mode_of
 from loopaudit.replay.results import MARKS, UNKNOWN, RunResult, StepColumns
@@ -25,7 +26,7 @@ _WRITES = tuple(BUCKETS.index(n) for n in BUCKETS if n.startswith("cache_write")
 #: said of usage in which an estimate stands for a placeholder
 ESTIMATED_OUTPUT = "output from its visible characters, four a token"
 #: ways in which usage is estimated here, not by the log
-_WAYS = (ESTIMATED_OUTPUT, *WAYS)
+_WAYS = (ESTIMATED_OUTPUT, *WAYS, SPREAD)
 
 
 @dataclass(slots=True)
