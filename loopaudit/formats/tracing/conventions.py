@@ -65,6 +65,7 @@ def fill(span: Span, attributes: Json, histories: Histories) -> None:
         _tool(span, attributes)
     elif span.kind is Kind.AGENT:
         span.usage = usage_of(attributes)
+        span.model = name(first(attributes, MODEL))
         span.agent = agent_name(span.agent or span.name)
     if span.kind in (Kind.AGENT, Kind.OTHER) and span.prompt is None:
         span.prompt = _prompt(first(attributes, (*INPUT, *INPUT_TOO)))

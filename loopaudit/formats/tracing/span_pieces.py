@@ -18,7 +18,7 @@ def step_pieces(step: Step) -> Iterable[Piece]:
             "", 0, span.start, span.http_status, span.code, (span.error or "")[:2000] or None
         )
         return
-    answer = span.answer or ResponsePiece("", 0)
+    answer = span.answer or ResponsePiece("", 0, model=span.model)
     for call in step.calls:
         call.piece.line = call.line
     yield replace(

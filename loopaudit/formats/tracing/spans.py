@@ -71,6 +71,7 @@ class Span:
     project: str | None = None
     prompt: str | None = None
     usage: Usage | None = None
+    model: str | None = None  # of an agent's usage
     # of a model
     history: int | None = None  # node in `Histories`; None: the input is not told
     answer: ResponsePiece | None = None
