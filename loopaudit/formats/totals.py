@@ -33,6 +33,7 @@ def share_cost(total: Decimal, responses: Sequence[ResponsePiece]) -> None:
     count = len(responses)
     if not count:
         return
+    total = total.quantize(_PICO)  # a sum of floats has dust behind it
     share = (total / count).quantize(_PICO)
     for response in responses:
         response.cost = share

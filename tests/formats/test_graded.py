@@ -50,6 +50,12 @@ def test_shares_add_up_to_the_total():
     assert answers[1].cost == Decimal("0.033333333333")
 
 
+def test_the_dust_of_floats_is_not_shared_out():
+    answers = [ResponsePiece("r", 1) for _ in range(5)]
+    share_cost(Decimal("0.00022499999999999994"), answers)
+    assert {a.cost for a in answers} == {Decimal("0.000045")}
+
+
 def test_the_total_of_one_response_is_no_estimate():
     (answer,) = [ResponsePiece("r", 1)]
     share_usage(Usage(fresh_input=5, output=1), [answer])
