@@ -20,6 +20,7 @@ from loopaudit.model import (
     Usage,
     UsageMark,
 )
+from loopaudit.money.rates import pico
 from loopaudit.replay.crossing import Crossings
 
 UNKNOWN = -1  # in integer columns: the log does not say
@@ -177,9 +178,7 @@ def columns(run: Run) -> tuple[StepColumns, int]:
         table.compaction.extend([step.kind is StepKind.COMPACTION for step in some])
         table.model.extend([models[step.model] for step in some])
         table.service.extend([services[step.service] for step in some])
-        table.cost.extend(
-            [UNKNOWN if step.cost is None else int(step.cost.scaleb(12)) for step in some]
-        )
+        table.cost.extend([UNKNOWN if step.cost is None else pico(step.cost) for step in some])
         usages = [_NO_USAGE if step.usage is None else step.usage for step in some]
         table.note.extend([notes[usage.note] for usage in usages])
         usages = [_NO_USAGE if usage.mark is UsageMark.ABSENT else usage for usage in usages]

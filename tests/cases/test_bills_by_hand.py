@@ -231,6 +231,17 @@ def test_cost_written_by_the_client_stands_once_beside_the_computed_one(tmp_path
         assert (totals["recorded_usd"], totals["usd"]) == ("0.009", "0.015")
 
 
+def test_money_recorded_as_a_binary_fraction_loses_no_picodollar(tmp_path: Path) -> None:
+    """Clients sum floats: 0.1 + 0.2, and 0.00022499999999999994 for nine quarters of a tenth."""
+    lines = [
+        said("A", "1", 1, spent(10, 1), costUSD=0.1 + 0.2),
+        said("A", "2", 2, spent(10, 1), costUSD=0.00022499999999999994),
+        said("A", "3", 3, spent(10, 1), costUSD=3e-07),
+    ]
+    totals = report(put(tmp_path / "a.jsonl", lines))["totals"]
+    assert totals["recorded_usd"] == "0.3002253"
+
+
 def test_an_archive_beside_its_original(tmp_path: Path) -> None:
     """The same session as it is, packed, and packed under another name; then one line more in the
     original only. 2 x (1,000 + 100): $0.015."""
