@@ -8,6 +8,7 @@ Where several ways of writing stand in one text, the first of this list that fit
     <keystrokes duration="0.1">ls</keystrokes>                      Terminus 2, as XML
     Action: search[rye bread]                                       ReAct, InterCode
     Action: search / Action Input: {"q": "rye bread"}               LangChain, CrewAI
+    Action: {"name": "search", "arguments": {"q": "rye bread"}}     tau-bench, structured chats
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from loopaudit.formats.shapes import arguments, rows, words
+from loopaudit.formats.shapes import arguments, name, rows, words
 from loopaudit.model import CallPiece
 
 MAX_TEXT = 1 << 20  # characters of one message that are searched
@@ -126,6 +127,10 @@ def _react(text: str) -> tuple[CallPiece, ...]:
         return ()
     stop = _OBSERVATION.search(text, begun.end())
     rest = text[begun.end() : stop.start() if stop else len(text)]
+    if "{" in begun.group(1) + rest[:20]:
+        found = _json_action(begun.group(1) + rest)
+        if found is not None:
+            return (found,)
     named = _NAME.match(begun.group(1))
     given = _INPUT.match(rest)
     if named and given:
@@ -134,3 +139,19 @@ def _react(text: str) -> tuple[CallPiece, ...]:
     if bracketed:
         return (CallPiece(None, bracketed.group(1).strip(), bracketed.group(2)),)
     return ()
+
+
+def _json_action(text: str) -> CallPiece | None:
+    """An action that is one JSON object, in a fence or not."""
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        value = orjson.loads(text[start : end + 1])
+    except (ValueError, UnicodeEncodeError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    for key, given in (("name", "arguments"), ("action", "action_input"), ("tool", "args")):
+        tool = name(value.get(key))
+        if tool is not None and given in value:
+            return CallPiece(None, tool, arguments(value[given]))
+    return None

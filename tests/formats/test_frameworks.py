@@ -200,6 +200,19 @@ def test_a_saved_team_counts_its_talk_or_its_contexts_but_never_both():
     assert {"usage", "times"} <= reader.missing
 
 
+def test_a_response_of_one_agent_holds_what_led_to_it():
+    inner = [
+        said("ToolCallRequestEvent", REQUEST, used=(90, 10)),
+        said("ToolCallExecutionEvent", ANSWER),
+    ]
+    record = {
+        "chat_message": said("TextMessage", "done", used=(120, 5), second=7),
+        "inner_messages": inner,
+    }
+    assert form("autogen").sniff(Sample("x", [record])) > 0.9
+    assert [a.usage.total for a in only(ResponsePiece, feed("autogen", [record])[1])] == [100, 125]
+
+
 def test_code_that_an_agent_ran():
     made = {
         **said("CodeGenerationEvent", "I run it.", used=(50, 5)),

@@ -67,12 +67,13 @@ def test_a_response_told_on_each_of_its_events_counts_once():
 def test_counters_that_only_grow_give_differences():
     def grown(prompt, completion):
         counts = {"prompt_tokens": prompt, "completion_tokens": completion, "cache_read_tokens": 0}
-        return {"accumulated_token_usage": counts}
+        return {"accumulated_token_usage": counts, "accumulated_cost": prompt / 1000}
 
     events = [
         action(n, llm_metrics=grown(p, c)) for n, p, c in ((1, 500, 5), (2, 1200, 9), (3, 80, 2))
     ]
     answers = only(ResponsePiece, v0(*events)[1])
+    assert [a.cost for a in answers] == [Decimal("0.5"), Decimal("0.7"), None]
     # the third began anew, as after a restart
     assert [(a.usage.fresh_input, a.usage.output) for a in answers] == [(500, 5), (700, 4), (80, 2)]
 

@@ -60,6 +60,28 @@ def test_a_crashed_run_is_an_attempt_that_gave_up():
     assert (attempt.message, attempt.gave_up) == ("Rate limit", True)
 
 
+def test_agents_without_function_calling_call_in_words():
+    traj = [
+        {"role": "user", "content": "hi"},
+        {
+            "role": "assistant",
+            "content": 'Thought:\nx\nAction:\n{"name": "find", "arguments": {"id": 7}}',
+        },
+        {"role": "user", "content": "API output: Error: unknown id"},
+        {
+            "role": "assistant",
+            "content": 'Action:\n{"name": "respond", "arguments": {"content": "no"}}',
+        },
+    ]
+    _, pieces = feed("tau_bench", [[run(*traj)]])
+    calls = [[(c.tool, c.args) for c in a.calls] for a in only(ResponsePiece, pieces)]
+    assert calls == [[("find", {"id": 7})], []]
+    assert [(r.text, r.status) for r in only(ResultPiece, pieces)] == [
+        ("Error: unknown id", CallStatus.ERROR)
+    ]
+    assert [b.text for b in only(BoundaryPiece, pieces)] == ["hi"]
+
+
 def test_examples_told_as_text_have_calls_without_names():
     text = "user: hi\nassistant: None\ntool: Error: user not found\nassistant: Sorry.\nuser: bye"
     reader, pieces = feed("tau_bench", [{"messages_display": text}])

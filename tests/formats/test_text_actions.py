@@ -40,6 +40,14 @@ def test_react_lines():
     assert found("Action: `look up`\nAction Input: rye bread") == [("look up", "rye bread")]
 
 
+def test_actions_that_are_one_json_object():
+    text = 'Thought:\nx\nAction:\n{"name": "find", "arguments": {"id": 7}}'
+    assert found(text) == [("find", {"id": 7})]
+    fenced_ = 'Action:\n```json\n{"action": "search", "action_input": "rye"}\n```'
+    assert found(fenced_) == [("search", "rye")]
+    assert found('Action:\n{"name": "find"}') == []
+
+
 def test_only_the_first_action_runs_the_rest_is_made_up():
     text = "Action: a[1]\nObservation: 2\nAction: b[3]"
     assert found(text) == [("a", "1")]

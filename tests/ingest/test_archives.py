@@ -14,6 +14,7 @@ from loopaudit.errors import InputError
 from loopaudit.ingest import archives
 from loopaudit.ingest.documents import locator
 from loopaudit.ingest.opening import CutStream, is_packed, lines, open_stream
+from loopaudit.ingest.sources import discover
 
 HEADER = {"version": 2, "status": "success", "eval": {}, "plan": {}}
 
@@ -167,3 +168,12 @@ def test_broken_documents_are_searched_in_linear_time(data):
     locate = locator(data)
     assert locate is not None
     assert locate("a", 0, "b", 1) == 1
+
+
+def test_archives_and_trajectories_are_found_in_folders(tmp_path):
+    archive(tmp_path / "x.eval", {"header.json": HEADER})
+    (tmp_path / "y.traj").write_text("{}")
+    (tmp_path / "z.zip").write_bytes(b"PK")
+    found = discover([str(tmp_path)])
+    assert [source.path.rpartition("/")[2] for source in found.sources] == ["x.eval", "y.traj"]
+    assert found.other_files == 1

@@ -10,6 +10,7 @@ changes) is no work of the agent.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from loopaudit.formats.apis.openai_chat import call_id
@@ -20,6 +21,7 @@ from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import (
     Json,
     arguments,
+    dollars,
     name,
     rows,
     seconds,
@@ -127,6 +129,7 @@ class _Turns:
         self._by_id: dict[str, ResponsePiece] = {}
         self._calls: dict[str, str] = {}  # id of an action event -> id of its call
         self._counter = Counter()
+        self._spent = Decimal(0)  # the counter of money
 
     def pieces(self, event: Json) -> Iterable[Piece]:
         at = seconds(event.get("timestamp"))
@@ -177,8 +180,12 @@ class _Turns:
             usage=openai_usage(model.get("usage")),
             finish=name(choices[0].get("finish_reason")) if choices else None,
         )
-        grown = self._counter.grown(table(event, "llm_metrics").get("accumulated_token_usage"))
-        piece.usage = piece.usage or grown
+        counted = table(event, "llm_metrics")
+        piece.usage = piece.usage or self._counter.grown(counted.get("accumulated_token_usage"))
+        spent = dollars(counted.get("accumulated_cost"))
+        if spent is not None:
+            piece.cost = spent - self._spent if spent > self._spent else None
+            self._spent = spent
         if action != "message":
             key = call_id(told.get("tool_call_id"))
             number = name(event.get("id"))

@@ -2,7 +2,8 @@
 
 Messages are OpenAI's; the user is a simulator. There is neither usage nor time, and the model
 stands in the file's name only. Ids of calls repeat within a run, for other tools even: results go
-by order. A run that crashed has no messages, only an error. Rows of `messages_display` (examples
+by order. Agents that write their calls as text (`Action: {…}`, `API output: …`) are read from it. A
+run that crashed has no messages, only an error. Rows of `messages_display` (examples
 for few-shot prompts) are told as text: that tools were called, but neither which nor how.
 """
 
@@ -17,6 +18,7 @@ from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.graded import graded
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import Json, name, shown, table, words
+from loopaudit.formats.text_actions import calls_in
 from loopaudit.formats.tool_messages import status_of
 from loopaudit.model import (
     AttemptPiece,
@@ -29,6 +31,7 @@ from loopaudit.model import (
     RunPiece,
 )
 
+_OUTPUT = "API output:"
 _SPEAKER = re.compile(r"^(system|user|assistant|tool): ?", re.MULTILINE)
 
 
@@ -62,10 +65,21 @@ class TauReader(LogReader):
                 self.reject(at, f"no chat message: {shown(message)}")
                 continue
             for piece in message_pieces(message):
-                piece.run, piece.line = run, at
-                pieces.append(piece)
+                found = _in_words(piece)
+                found.run, found.line = run, at
+                pieces.append(found)
         pieces += _crash(run, place, table(item, "info"))
         return self.emit(pieces)
+
+
+def _in_words(piece: Piece) -> Piece:
+    """A message of an agent without function calling, as what it says. `respond` is an answer."""
+    if isinstance(piece, ResponsePiece) and not piece.calls and "Action:" in (piece.text or ""):
+        piece.calls = tuple(call for call in calls_in(piece.text) if call.tool != "respond")
+    elif isinstance(piece, BoundaryPiece) and (piece.text or "").startswith(_OUTPUT):
+        said = (piece.text or "")[len(_OUTPUT) :].strip()
+        return ResultPiece("", 0, None, said, status=status_of(said))
+    return piece
 
 
 def _crash(run: str, line: int, info: Json) -> list[Piece]:

@@ -79,6 +79,10 @@ class AutoGenReader(LogReader):
             return self.reject(line, "no AutoGen message")
         if isinstance(record.get("messages"), list):
             return self._talk(line, record["messages"], ("messages",), record.get("stop_reason"))
+        if isinstance(record.get("chat_message"), dict):  # a Response of one agent
+            inner = record.get("inner_messages")
+            before = inner if isinstance(inner, list) else []
+            return self._talk(line, [*before, record["chat_message"]], (), None)
         if isinstance(record.get("agent_states"), dict):
             return self._team(line, record["agent_states"])
         if isinstance(record.get("llm_context"), dict):
@@ -230,6 +234,8 @@ def sniff(sample: Sample) -> float:
             return 0.97
         if isinstance(first.get("llm_context"), dict) and str(first.get("type")).endswith("State"):
             return 0.95
+        if isinstance(first.get("chat_message"), dict):
+            return 0.95 if _is_message(first["chat_message"]) else 0.0
         if isinstance(first.get("messages"), list) and first["messages"]:
             records = first["messages"][:32]
     elif isinstance(first, list) and sample.document:
