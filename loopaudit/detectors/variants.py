@@ -88,19 +88,20 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])|[.:/ -]+")
 
 
 @lru_cache(1_000)
-def _asks(tool: str) -> bool:
+def asks(tool: str) -> bool:
+    """Whether a tool of this name answers questions; others only say that they did it."""
     return not hands_over(tool) and not _ASKS_NOTHING.search(_CAMEL.sub("_", tool).lower())
 
 
 class _Row:
     """Calls of one tool in a row with one answer."""
 
-    __slots__ = ("first", "grown", "keys", "last", "step", "varied")
+    __slots__ = ("first", "grown", "keys", "step", "varied")
 
-    def __init__(self, call: Call) -> None:
-        self.first = self.last = call
-        self.step = call.step
-        self.keys: set[int] | None = None  # different calls, once there are two
+    def __init__(self, first: Call) -> None:
+        self.first = first
+        self.step = first.step
+        self.keys = {first.key}
         self.varied = 1  # steps that asked something else
         self.grown = 1  # newest calls of which each holds the one before
 
@@ -113,44 +114,51 @@ class Variants(Detector):
 
     def __init__(self, telling: int = TELLING) -> None:
         self.telling = telling
-        self._rows: dict[str, _Row] = {}
+        self._last: dict[str, Call] = {}  # the newest call of each tool
+        self._rows: dict[str, _Row] = {}  # of tools that gave the same answer twice
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         if boundary.kind is BoundaryKind.USER:
-            self._rows.clear()
+            self._forget()
         return NONE
+
+    def _forget(self) -> None:
+        self._last.clear()
+        self._rows.clear()
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
-        row = self._rows.get(call.tool)
-        if row is not None and row.last.result == call.result and row.last.status is call.status:
-            return self._again(row, call)
+        last = self._last.get(call.tool)
         if call.mutates or call.spawns:
             if call.status is CallStatus.OK:
-                self._rows.clear()
-        elif call.status is CallStatus.OK and call.result is not None and not call.polls:
-            self._rows[call.tool] = _Row(call)
-        elif row is not None and call.result is not None:
-            del self._rows[call.tool]
+                self._forget()
+            return NONE
+        if last is not None and last.result == call.result and last.status is call.status:
+            return self._again(last, call)
+        if call.result is None:
+            return NONE
+        if self._rows:
+            self._rows.pop(call.tool, None)
+        if call.status is CallStatus.OK and not call.polls:
+            self._last[call.tool] = call
+        elif last is not None:
+            del self._last[call.tool]
         return NONE
 
-    def _again(self, row: _Row, call: Call) -> Sequence[Reading]:
-        last = row.last
-        if call.mutates or call.spawns:
-            self._rows.clear()
-            return NONE
+    def _again(self, last: Call, call: Call) -> Sequence[Reading]:
         if call.key == last.key:
             return NONE
+        row = self._rows.get(call.tool)
+        if row is None:
+            row = self._rows[call.tool] = _Row(last)
+        self._last[call.tool] = call
         readings: list[Reading] = []
         if call.step != last.step:
             row.grown = row.grown + 1 if _holds(call, last, row.grown > 1) else 1
             if row.grown > 1:
                 readings.append(self._reading(GROWING, row.grown, row, call))
-        row.last = call
-        if row.keys is None:
-            row.keys = {row.first.key}
         if call.key not in row.keys and not call.blank and not call.nothing_found:
             row.keys.add(call.key)
-            if call.step != row.step and (call.size or 0) >= self.telling and _asks(call.tool):
+            if call.step != row.step and (call.size or 0) >= self.telling and asks(call.tool):
                 row.step = call.step
                 row.varied += 1
                 readings.append(self._reading(SAME_ANSWER, row.varied, row, call))
@@ -185,6 +193,6 @@ def _holds(call: Call, last: Call, grew: bool) -> bool:
     # one text grew at its end: from here on the old arguments only close it, and what follows
     if old[at : at + 1] == '"' and (call.args_size > len(new) or new.endswith(old[at:])):
         return True
-    # or it grew at its beginning or in the middle: the longest text of the old one stands in it
-    longest = max(old.split('"'), key=len)
-    return len(longest) >= 3 and longest in new and new.count('"') == old.count('"')
+    # or it grew at its beginning: exactly one text differs, and holds the old one
+    texts = [(a, b) for a, b in zip(old.split('"'), new.split('"'), strict=False) if a != b]
+    return len(texts) == 1 and len(texts[0][0]) > 1 and texts[0][0] in texts[0][1]
