@@ -5,6 +5,7 @@ Healthy runs come first, then the stuck ones. Amounts are in one unit for the wh
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -149,13 +150,7 @@ def runs(samples: Iterable[Sample], unit: Unit) -> Runs:
     steps = numpy.array([s.steps for s in ordered], dtype=numpy.int32)
     offset = numpy.zeros(len(ordered) + 1, dtype=numpy.int64)
     numpy.cumsum(steps.astype(numpy.int64) + 1, out=offset[1:])
-    left = numpy.zeros(int(offset[-1]), dtype=numpy.float64)
-    for start, one in zip(offset[:-1], ordered, strict=True):
-        amounts = numpy.asarray(_amounts(one, unit), dtype=numpy.float64)
-        amounts = numpy.where(amounts == UNKNOWN, 0.0, amounts)
-        left[start : start + one.steps] = amounts[::-1].cumsum()[::-1]
-    if unit is Unit.USD:
-        left /= _PICO
+    left = _left(ordered, steps, unit)
     return Runs(
         ordered,
         healthy,
@@ -165,6 +160,27 @@ def runs(samples: Iterable[Sample], unit: Unit) -> Runs:
         left[offset[:-1]] if len(ordered) else numpy.zeros(0),
         numpy.array([s.loop_end for s in ordered], dtype=numpy.int32),
     )
+
+
+def _left(ordered: Sequence[Sample], steps: NDArray[int32], unit: Unit) -> NDArray[float64]:
+    """What each run spends from each of its steps on, and 0 after the last."""
+    import numpy
+
+    parts = [_amounts(one, unit) for one in ordered]
+    kinds = {part.typecode if isinstance(part, array) else "" for part in parts}
+    if len(kinds) == 1 and "" not in kinds:
+        whole = numpy.frombuffer(b"".join(parts), dtype=kinds.pop()).astype(numpy.int64)
+    else:
+        whole = numpy.array([n for part in parts for n in part], dtype=numpy.int64)
+    amounts = numpy.where(whole == UNKNOWN, 0, whole)
+    # whole numbers: a sum over all runs may wrap around, its differences within one run are right
+    before = numpy.concatenate([numpy.zeros(1, dtype=numpy.int64), amounts.cumsum()])
+    ends = steps.astype(numpy.int64).cumsum()
+    run = numpy.repeat(numpy.arange(len(ordered)), steps + 1)
+    found: NDArray[float64] = numpy.asarray(
+        before[ends[run]] - before[numpy.arange(len(run)) - run], dtype=numpy.float64
+    )
+    return found / _PICO if unit is Unit.USD else found
 
 
 def _amounts(one: Sample, unit: Unit) -> Any:

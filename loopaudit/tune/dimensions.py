@@ -141,16 +141,21 @@ def _thinned(numbers: list[Number]) -> list[Number]:
     return kept + [rest[i] for i in sorted(places)]
 
 
+def _greatest_told(one: Crossings, signal: str, poll: bool) -> float:
+    """The greatest count in what could not be kept as a series."""
+    counts = [c for event in one.mixed for s, c, p in event if s == signal and p == poll]
+    counts += [r.count for told in one.events for r in told.readings if r.signal == signal]
+    return max(map(float, counts), default=0.0)
+
+
 def greatest(crossings: Iterable[Crossings], signal: str, poll: bool) -> list[float]:
     """The greatest count that each run reached."""
     found = []
     for one in crossings:
         series = one.series.get((signal, poll))
         best = series.values[-1] if series is not None else 0.0
-        for event in one.mixed:
-            best = max([best, *(c for s, c, p in event if s == signal and p == poll)])
-        for told in one.events:
-            best = max([best, *(float(r.count) for r in told.readings if r.signal == signal)])
+        if one.mixed or one.events:
+            best = max(best, _greatest_told(one, signal, poll))
         if best > 0:
             found.append(best)
     return found

@@ -39,17 +39,16 @@ def score(runs: Runs, first: NDArray[int32]) -> Score:
     """`first`: for each run the first step that a stop saves, `NEVER` where there is none."""
     import numpy
 
-    split = runs.healthy
-    stops = first < NEVER
-    rest = runs.left[runs.offset + numpy.minimum(first, runs.steps)]
-    hit = stops[:split]
-    stuck = stops[split:]
+    stopped = numpy.flatnonzero(first < NEVER)
+    at = first[stopped]
+    rest = runs.left[runs.offset[stopped] + numpy.minimum(at, runs.steps[stopped])]
+    healthy = int(numpy.searchsorted(stopped, runs.healthy))
     return Score(
-        healthy=int(hit.sum()),
-        stuck=int(stuck.sum()),
-        caught=int((stuck & (first[split:] <= runs.loop_end[split:])).sum()),
-        saved=float(rest[split:].sum()),
-        spent=float((runs.total[:split] - rest[:split])[hit].sum()),
+        healthy=healthy,
+        stuck=len(stopped) - healthy,
+        caught=int((at[healthy:] <= runs.loop_end[stopped[healthy:]]).sum()),
+        saved=float(rest[healthy:].sum()),
+        spent=float((runs.total[stopped[:healthy]] - rest[:healthy]).sum()),
     )
 
 

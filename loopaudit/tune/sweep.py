@@ -62,8 +62,8 @@ def flat(crossings: Sequence[Crossings], signal: str, poll: bool) -> Flat:
     lengths = [len(series.values) for _, series in found]
     return Flat(
         numpy.repeat(numpy.array([n for n, _ in found], dtype=numpy.int32), lengths),
-        numpy.concatenate([numpy.frombuffer(s.values, dtype=numpy.float64) for _, s in found]),
-        numpy.concatenate([numpy.frombuffer(s.saves_from, dtype=numpy.int32) for _, s in found]),
+        numpy.frombuffer(b"".join([s.values for _, s in found]), dtype=numpy.float64),
+        numpy.frombuffer(b"".join([s.saves_from for _, s in found]), dtype=numpy.int32),
     )
 
 

@@ -138,28 +138,31 @@ def test_money_and_tokens(tmp_path: Path) -> None:
     from program import event_lines
 
     usage = {"fresh_input": 1_000, "output": 100}
-    calls = [
-        {"type": "step", "id": f"r{n}", "model": "m1", "usage": usage,
-         "calls": [{"id": f"c{n}", "tool": "t", "args": {"n": 1}, "result": "same"}]}
-        for n in range(6)
-    ]  # fmt: skip
-    path = event_lines(tmp_path / "runs.jsonl", calls)
-    probe = program("report", path, "-f", "json", "-q", cwd=tmp_path)
-    if probe.json["totals"]["tokens"]["total"] != 6_600:
-        pytest.skip("our own lines are written otherwise")
+    records: list[dict[str, Any]] = [{"type": "run", "run": "r1"}]
+    for n in range(6):
+        call = {"id": f"c{n}", "tool": "t", "args": {"n": 1}, "result": "same"}
+        records.append(
+            {"type": "response", "id": f"m{n}", "model": "m1", "usage": usage, "calls": [call]}
+        )
+    event_lines(tmp_path / "runs.jsonl", records)
     prices = "[[prices.model]]\nmodel = 'm1'\ninput = 1\noutput = 10\n"
-    # 6 steps of $0.002: $0.012; the first two of six equal calls are no waste
+    # 6 responses of 1,100 tokens and $0.002; the first of six equal calls is no waste
     for limit, expected in (
         ("cost_usd = 0.012", ("cost", "ok")),
         ("cost_usd = 0.011", ("cost", "error")),
         ("cost_usd_per_run = 0.011", ("cost-per-run", "error")),
+        ("waste_usd = 0.01", ("waste", "ok")),
+        ("waste_usd = 0.0099", ("waste", "error")),
+        ("waste_usd_per_run = 0.0099", ("waste-per-run", "error")),
+        ("waste_tokens = 5_500", ("waste", "ok")),
+        ("waste_tokens_per_run = 5_499", ("waste-per-run", "error")),
         ("tokens_per_run = 6_600", ("tokens-per-run", "ok")),
         ("tokens_per_run = 6_599", ("tokens-per-run", "error")),
     ):
         text = f"[check]\nunreachable = 'off'\n[check.limits]\n{limit}\n"
         settings(tmp_path, text + prices)
         assert reasons(tmp_path) == [expected], limit
-        if "usd" in limit and expected[1] == "ok":
+        if "usd" in limit:
             settings(tmp_path, text)  # without the price nobody can say
             assert reasons(tmp_path) == [("unpriced", "cannot say")]
 
