@@ -84,6 +84,7 @@ class Handoffs(Detector):
 
     def __init__(self) -> None:
         self._chosen: dict[int, _Chosen] = {}
+        self._tools: dict[str, bool] = {}  # whether a tool hands over
         self._order = 0  # the first handover of the row
         self._done: set[int] = set()  # calls with their results, since the first handover
 
@@ -96,7 +97,10 @@ class Handoffs(Detector):
     def step_ended(self, step: Step) -> Sequence[Reading]:
         readings: list[Reading] = []
         for call in step.calls:
-            if hands_over(call.tool):
+            hands = self._tools.get(call.tool)
+            if hands is None:
+                hands = self._tools[call.tool] = hands_over(call.tool)
+            if hands:
                 readings += self._handed(call)
             elif self._chosen:
                 stamp = call.key ^ ((call.result_key or 0) >> 1)

@@ -22,7 +22,8 @@ _LONGEST = 2_000  # characters of one stretch
 _PROBE = 32
 _NEAR_FROM = 1_500  # characters of a text in which near-verbatim repeats are looked for
 _PACKED = 0.25  # packed size of a suspect text; English prose packs to 0.4-0.5
-_NOVEL = 0.3  # share of new sequences of three words; a counter in a sentence of ten makes 0.3
+_NOVEL = 0.15  # share of new sequences of three words; a file name in a sentence of ten makes 0.3
+_APART = 5  # words between two figures that may be counters; nearer ones are data
 _WORD = re.compile("[a-z0-9_'./-]{1,40}|[\u3040-\u30ff\u4e00-\u9fff]")
 #: lines that are data, not prose: tables, lists, code
 _DATA = re.compile(r"\s*(?:[|+>*#•-]|\d{1,4}[.)]\s)|\s{4}")
@@ -111,16 +112,19 @@ def _near(text: str) -> Chant | None:
 
 
 def _prose(text: str) -> tuple[list[str], list[int]]:
-    """Words outside code fences, tables and lists, each with its place."""
+    """Words outside code fences, tables and lists, each with its place; counters are all one."""
     words: list[str] = []
     places: list[int] = []
-    fenced, place = False, 0
+    fenced, place, counter = False, 0, -_APART
     for line in text.splitlines(keepends=True):
         if line.lstrip().startswith("```"):
             fenced = not fenced
         elif not fenced and not _DATA.match(line):
             for match in _WORD.finditer(line.lower()):
-                words.append(match[0])
+                word = match[0]
+                if word.isdigit() and len(words) - counter >= _APART:
+                    counter, word = len(words), "0"
+                words.append(word)
                 places.append(place + match.start())
         place += len(line)
     return words, places
