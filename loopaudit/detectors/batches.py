@@ -41,6 +41,8 @@ RULES: tuple[Rule, ...] = (
 
 #: rounds of one call alone that are no fan-out any more
 ALONE = 10
+SIDE_BY_SIDE = "side-by-side"
+_TOLD = 100  # of them
 _ROUNDS = 3
 _MOST = 2_000  # calls of one response that are looked at
 
@@ -53,6 +55,10 @@ class Batches(Detector):
 
     def __init__(self, alone: int = ALONE) -> None:
         self.alone = alone
+        self._side_by_side: list[tuple[str, int, str]] = []
+
+    def dismissed(self) -> Sequence[tuple[str, int, str]]:
+        return self._side_by_side
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
         calls = step.calls
@@ -67,6 +73,9 @@ class Batches(Detector):
             return NONE
         length = len(keys) - start
         if period == 1 and length < self.alone:
+            if len(self._side_by_side) < _TOLD:
+                why = f"{calls[-1].tool} {length} times side by side in one response"
+                self._side_by_side.append((SIDE_BY_SIDE, step.index, why))
             return NONE
         redundant = calls[-_MOST:][start + period :]
         first = calls[-_MOST:][start]

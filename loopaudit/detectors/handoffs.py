@@ -12,6 +12,9 @@ from loopaudit.keys import digest
 from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step
 
 SIGNAL = "handed_back_and_forth"
+WITH_WORK = "handover-with-work"
+#: so many handovers to one agent are worth a word in `dismissed`
+NOTABLE = 3
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -87,6 +90,7 @@ class Handoffs(Detector):
         self._tools: dict[str, bool] = {}  # whether a tool hands over
         self._order = 0  # the first handover of the row
         self._done: set[int] = set()  # calls with their results, since the first handover
+        self._times: dict[int, list[int]] = {}  # agent -> times chosen, times after work, last step
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         if boundary.kind is BoundaryKind.USER:
@@ -110,11 +114,22 @@ class Handoffs(Detector):
                         self._chosen = {}
         return readings
 
+    def dismissed(self) -> Sequence[tuple[str, int, str]]:
+        return [
+            (WITH_WORK, step, f"one agent chosen {times} times, {worked} of them after other work")
+            for times, worked, step in self._times.values()
+            if times >= NOTABLE and worked
+        ]
+
     def _handed(self, call: Call) -> Sequence[Reading]:
         found = _WHO.search(call.args or "")
         whom = digest(f"{call.tool}|{found[1] if found else ''}")
         chosen = self._chosen.get(whom)
+        times = self._times.setdefault(whom, [0, 0, 0])
+        times[0] += 1
+        times[2] = call.step
         if chosen is None:
+            times[1] += times[0] > 1
             if not self._chosen:
                 self._order = call.index
             self._chosen[whom] = _Chosen(call)

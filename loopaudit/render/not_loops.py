@@ -56,6 +56,26 @@ KINDS: dict[str, tuple[str, str]] = {
         "Failing steps in a row, fewer than are reported.",
         "failing-steps",
     ),
+    "varied-questions": (
+        "Different questions with one answer, fewer times than are reported.",
+        "same-answer",
+    ),
+    "growing-below-limit": (
+        "A command that grew and brought nothing new, fewer times than are reported.",
+        "growing-command",
+    ),
+    "retries-within-policy": (
+        "Failed attempts at the model's API, no more than the largest policies allow.",
+        "retries-over-policy",
+    ),
+    "handover-with-work": (
+        "One agent chosen again and again, with new work between: a supervisor does so.",
+        "handed-back-and-forth",
+    ),
+    "side-by-side": (
+        "Equal calls in one response: one round, for example of samples.",
+        "batch-emitted-again",
+    ),
 }
 
 

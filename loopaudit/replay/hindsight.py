@@ -237,6 +237,10 @@ BELOW = {
     "transient-error-retried": "retry-of-transient-error",
     "same-error": "varied-tries",
     "failing-steps": "failing-steps-below-limit",
+    "same-answer": "varied-questions",
+    "growing-command": "growing-below-limit",
+    "retries-over-policy": "retries-within-policy",
+    "nested-retries": "retries-within-policy",
 }
 
 
