@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sources": ("loopaudit.cli.sources", "Where the agents of this machine keep their logs."),
     "cost": ("loopaudit.cli.cost", "What tokens and money went to, and which budgets they broke."),
     "chart": ("loopaudit.cli.chart", "A chart of a run or a folder: PNG, SVG, PDF."),
+    "export": ("loopaudit.cli.export", "Runs, steps and findings as CSV or Parquet."),
+    "query": ("loopaudit.cli.query", "SQL over runs, steps and findings."),
     "live": ("loopaudit.cli.live", "A mock agent under the same guards, step by step."),
     "drill": ("loopaudit.cli.drill", "All scenarios against your guards: what would run away."),
     "tune": ("loopaudit.cli.tune", "Which thresholds pay, for each task type, on your own runs."),

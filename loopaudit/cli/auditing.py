@@ -10,22 +10,28 @@ from loopaudit.errors import ExitCode, InputError
 
 if TYPE_CHECKING:
     from loopaudit.findings import Report
-    from loopaudit.replay.audit import AuditedRun, AuditOptions
+    from loopaudit.replay.audit import AuditedRun, AuditOptions, Everything
 
 
 def analysed(options: AuditOptions, *, quiet: bool) -> tuple[Report, list[AuditedRun]]:
     """The report and its priced runs. Raises `InputError` where what was named is no log."""
+    return studied(options, quiet=quiet)[1:]
+
+
+def studied(options: AuditOptions, *, quiet: bool) -> tuple[Everything, Report, list[AuditedRun]]:
+    """The same with what was read, from which single runs can be read again."""
     from loopaudit.cli.progress import bar
-    from loopaudit.replay.audit import analyse
+    from loopaudit.replay.audit import conclude_all, read_all
 
     with bar(not quiet) as progress:
-        found, audited = analyse(replace(options, progress=progress))
+        everything = read_all(replace(options, progress=progress))
+    found, audited = conclude_all(everything, options)
     if not measured(found):
         named = {skip.path: skip.reason for skip in found.skips if skip.line is None}
         for path in options.paths:
             if path in named and named[path] != "empty":
                 raise InputError(f"{path}: {named[path]}", _hint(named[path]))
-    return found, audited
+    return everything, found, audited
 
 
 def _hint(reason: str) -> str:

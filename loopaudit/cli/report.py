@@ -27,6 +27,8 @@ app = typer.Typer(
 class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
 
 
 @app.command()
@@ -65,6 +67,12 @@ def report(
             help="Guard to replay, e.g. fuses:demo; fuses is :production. Repeatable.",
         ),
     ] = None,
+    incident: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="One run as Markdown for an incident: under 40 lines, redacted."
+        ),
+    ] = None,
     since: Annotated[
         str | None,
         typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
@@ -80,12 +88,17 @@ def report(
         str | None,
         typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
     ] = None,
+    map: Annotated[
+        str | None,
+        typer.Option("--map", metavar="FILE", help="Read by this mapping (see explain map)."),
+    ] = None,
     log_format: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Read every input as this format (see explain)."),
     ] = None,
     excerpts: Annotated[
-        bool, typer.Option("--excerpts", help="Put text of calls into JSON; it may hold secrets.")
+        bool,
+        typer.Option("--excerpts", help="Text of calls in files too; it may hold secrets."),
     ] = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep watching, and show again when a log grows.")
@@ -113,7 +126,8 @@ def report(
 
     from loopaudit import settings
     from loopaudit.cli import options as given
-    from loopaudit.cli.auditing import analysed, exit_code
+    from loopaudit.cli import pages
+    from loopaudit.cli.auditing import analysed, exit_code, studied
     from loopaudit.cli.catalog import titles
     from loopaudit.cli.output import check, opened
     from loopaudit.render.screen import Screen
@@ -133,6 +147,7 @@ def report(
         until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
         task_type=task_type,
         log_format=log_format,
+        mapping=map,
         processes=processes,
         excerpts=excerpts,
         estimate=estimate,
@@ -153,7 +168,9 @@ def report(
         if format is not Format.TEXT or output not in (None, "-") or "-" in options.paths:
             raise UsageError("--follow shows text of files on the screen, nothing else")
         watch(options.paths, lambda: _again(analysed(options, quiet=True)[0], screen))
-    found, _ = analysed(options, quiet=quiet)
+    if incident is not None and format not in (Format.TEXT, Format.MARKDOWN):
+        raise UsageError("--incident is written as Markdown", "leave out --format")
+    everything, found, audited = studied(options, quiet=quiet)
     if verbose:
         _inputs(found)
     with opened(output) as stream:
@@ -161,9 +178,15 @@ def report(
             from loopaudit.render.json_report import write
 
             write(found, stream, excerpts=excerpts)
+        elif incident is not None:
+            pages.write_incident(found, everything, incident, stream, excerpts)
+        elif format is Format.MARKDOWN:
+            pages.write_markdown(found, stream)
+        elif format is Format.HTML:
+            pages.write_page(found, audited, everything, stream, screen, excerpts)
         else:
             _text(found, stream, screen)
-    said = format is Format.TEXT and output in (None, "-")
+    said = format is Format.TEXT and incident is None and output in (None, "-")
     return exit_code(found, strict=strict or preferred.strict, quiet=quiet, said=said)
 
 

@@ -30,12 +30,16 @@ def find_run(options: AuditOptions, run_id: str) -> tuple[Run, Report]:
     if len(matches) != 1:
         what = f"{len(matches)} runs match" if matches else "no run matches"
         raise UsageError(f"{what} {run_id!r}", f"runs here: {', '.join((matches or names)[:5])}")
-    chosen = by_name[matches[0]]
+    return again(by_name[matches[0]], everything), report
+
+
+def again(chosen: Run, everything: Everything) -> Run:
+    """A run of the report with its steps, read once more. Raises `UsageError` if it is gone."""
     for run in ingest(_sources_of(chosen, everything), everything.plan).runs:
         if chosen.id in (run.id, f"{run.path}:{run.id}"):
             run.id = chosen.id
-            return run, report
-    raise UsageError(f"{run_id!r} is no longer in the log", "it changed while it was read")
+            return run
+    raise UsageError(f"{chosen.id!r} is no longer in the log", "it changed while it was read")
 
 
 def _sources_of(run: Run, everything: Everything) -> list[Source]:
@@ -47,4 +51,4 @@ def _sources_of(run: Run, everything: Everything) -> list[Source]:
     return [by_path[run.path]]
 
 
-__all__ = ["find_run"]
+__all__ = ["again", "find_run"]

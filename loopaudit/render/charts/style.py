@@ -29,7 +29,7 @@ WASTE_HATCH, PARTIAL_HATCH = "////", "...."
 LABEL = 34
 _INCHES = (9.0, 5.0)
 _DPI = 150
-_LIGHT = {"ink": "#1a1a1a", "paper": "#ffffff", "grid": "#d9d9d9"}
+LIGHT = {"ink": "#1a1a1a", "paper": "#ffffff", "grid": "#d9d9d9"}
 _DARK = {"ink": "#e8e8e8", "paper": "#16181d", "grid": "#3a3f4a"}
 #: fonts with other scripts, in order; those that are not installed are left out
 _FALLBACKS = (
@@ -52,7 +52,7 @@ def looks(dark: bool = False) -> Iterator[None]:
     """Settings that hold for all figures drawn inside."""
     import matplotlib
 
-    colours = _DARK if dark else _LIGHT
+    colours = _DARK if dark else LIGHT
     ink, paper, grid = colours["ink"], colours["paper"], colours["grid"]
     settings: dict[str, Any] = {
         "font.family": ["DejaVu Sans", *_installed()],

@@ -1,0 +1,102 @@
+"""`loopaudit export`: runs, steps and findings as CSV or Parquet, for notebooks."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import UsageError
+
+app = typer.Typer(
+    **command(
+        "Writes three tables: runs, steps and findings. Steps and lines count from 1, times are"
+        " UTC, money is list price (not a bill), unknown is empty. No text of calls is written."
+    )
+)
+
+
+class Format(StrEnum):
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+@app.command()
+def export(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FOLDER", help="Made if it is not there.")
+    ] = "loopaudit-export",
+    format: Annotated[
+        Format, typer.Option("--format", "-f", help="Kind of files.")
+    ] = Format.PARQUET,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
+    ] = None,
+    tz: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Of --since and --until.  [default: UTC]")
+    ] = None,
+    task_type: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
+    ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Estimate tokens that a log does not tell."),
+    ] = False,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+) -> int:
+    from loopaudit.cli.auditing import exit_code
+    from loopaudit.cli.tables import tables
+
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"-o {output}: not a folder", "name a folder, or one to be made")
+    found, frames = tables(
+        paths,
+        config,
+        since=since,
+        until=until,
+        tz=tz,
+        task_type=task_type,
+        log_format=log_format,
+        estimate=estimate,
+        processes=processes,
+        quiet=quiet,
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, frame in frames.items():
+            target = folder / f"{name}.{format}"
+            if format is Format.CSV:
+                frame.write_csv(target, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
+            else:
+                frame.write_parquet(target)
+    except OSError as error:
+        raise UsageError(f"-o {output}: {(error.strerror or str(error)).lower()}") from None
+    if not quiet:
+        sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in frames.items())
+        print(f"loopaudit: wrote {sizes} to {output}", file=sys.stderr)
+    return exit_code(found, strict=False, quiet=quiet)

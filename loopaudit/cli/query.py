@@ -1,0 +1,88 @@
+"""`loopaudit query`: SQL over runs, steps and findings."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import UsageError
+
+app = typer.Typer(
+    **command(
+        "Answers an SQL query over the tables runs, steps and findings (`SHOW TABLES`; `SELECT *"
+        " FROM runs LIMIT 1` shows the columns). Money is list price, not a bill; unknown is null."
+    )
+)
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in quotes.")],
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
+        ),
+    ] = None,
+    format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+) -> int:
+    from loopaudit.cli.auditing import exit_code
+    from loopaudit.cli.tables import answer, tables
+
+    found, frames = tables(paths, config, log_format=log_format, processes=processes, quiet=quiet)
+    try:
+        frame = answer(sql, frames)
+    except Exception as error:  # the engine's own kinds of errors; the query is the user's
+        words = " ".join(str(error).split())[:300]
+        raise UsageError(f"query: {words}", "tables: runs, steps, findings") from None
+    if format is Format.CSV:
+        sys.stdout.write(frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ"))
+    elif format is Format.JSON:
+        from loopaudit.render.text import json_inert
+
+        sys.stdout.write(json_inert(frame.write_json()) + "\n")
+    else:
+        _print(frame)
+    return exit_code(found, strict=False, quiet=quiet)
+
+
+def _print(frame: object) -> None:
+    import polars
+
+    from loopaudit.cli.output import width
+    from loopaudit.render.text import inert
+
+    assert isinstance(frame, polars.DataFrame)
+    with polars.Config(
+        tbl_rows=-1,
+        tbl_cols=-1,
+        tbl_width_chars=width(sys.stdout),
+        tbl_hide_dataframe_shape=True,
+        tbl_hide_column_data_types=True,
+        tbl_formatting="NOTHING",
+        fmt_str_lengths=60,
+        set_fmt_float="full",
+    ):
+        for line in str(frame).splitlines():
+            print(inert(line).rstrip())
