@@ -52,6 +52,36 @@ def test_usage_of_a_step_holds_what_was_cached():
     assert (usage.output, usage.reasoning, answer.cost) == (7, 2, Decimal("0.01"))
 
 
+def used(agent, prompt, completion, read, **extra):
+    metrics = {"prompt_tokens": prompt, "completion_tokens": completion, "cached_tokens": read}
+    record = trajectory(step(metrics={**metrics, "extra": extra}))
+    record["agent"]["name"] = agent
+    return only(ResponsePiece, feed("atif", [record])[1])[0].usage
+
+
+def test_what_converters_put_beside_the_fields_of_the_format():
+    # harbor 0.26: of opencode and openclaw the cache write is not in the prompt, of pi it is
+    usage = used("opencode", 90, 10, 60, cache_write_tokens=5, reasoning_tokens=4)
+    assert (usage.fresh_input, usage.cache_read, usage.cache_write, usage.output) == (30, 60, 5, 14)
+    usage = used("openclaw", 90, 10, 60, cache_write_tokens=5)
+    assert (usage.fresh_input, usage.cache_write, usage.output) == (30, 5, 10)
+    usage = used("pi", 95, 10, 60, cache_write_tokens=5, reasoning_tokens=4)
+    assert (usage.fresh_input, usage.cache_write, usage.output, usage.reasoning) == (30, 5, 10, 4)
+    usage = used("codex", 95, 10, 60, cache_write_input_tokens=5, reasoning_output_tokens=4)
+    assert (usage.fresh_input, usage.cache_write, usage.reasoning) == (30, 5, 4)
+    usage = used("gemini-cli", 95, 10, 60, thoughts_tokens=4, tool_tokens=0)
+    assert (usage.fresh_input, usage.output, usage.reasoning) == (35, 10, 4)
+    split = {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 3}
+    whole = {
+        "cache_read_input_tokens": 60,
+        "cache_creation_input_tokens": 5,
+        "cache_creation": split,
+    }
+    usage = used("claude-code", 95, 10, 60, **whole)
+    assert (usage.fresh_input, usage.cache_read, usage.output) == (30, 60, 10)
+    assert (usage.cache_write_5m, usage.cache_write_1h, usage.cache_write) == (2, 3, 5)
+
+
 def test_sums_of_the_trajectory_count_only_where_no_step_tells_its_part():
     final = {"total_prompt_tokens": 901, "total_completion_tokens": 9, "total_cost_usd": 0.3}
     told = read(
@@ -101,8 +131,10 @@ def test_failures_are_told_by_words_or_by_what_a_writer_adds():
     coded["observation"]["results"][0]["extra"] = {"exit_code": 3}
     flagged = step(calls=[("c", "t", {})], results=[("c", "Error: it is called so")])
     flagged["observation"]["results"][0]["extra"] = {"is_error": False}
-    found = [r.status for r in only(ResultPiece, read(words, coded, flagged)[1])]
-    assert found == [CallStatus.ERROR, CallStatus.ERROR, CallStatus.OK]
+    claude = step(calls=[("d", "t", {})], results=[("d", "fine")])
+    claude["observation"]["results"][0]["extra"] = {"tool_result_is_error": True}
+    found = [r.status for r in only(ResultPiece, read(words, coded, flagged, claude)[1])]
+    assert found == [CallStatus.ERROR, CallStatus.ERROR, CallStatus.OK, CallStatus.ERROR]
 
 
 def test_sub_agents_are_runs_of_the_call_that_started_them():

@@ -96,10 +96,17 @@ def test_errors_of_tools_are_told_by_their_type(error, status):
     assert (result.status, result.text, result.code) == (status, error["message"], error["type"])
 
 
-def test_words_that_sound_like_an_error_are_an_answer():
-    events = model("e1", 1, [("c1", "sql", {})]), tool("c1", 2, result="Error: none found")
-    assert only(ResultPiece, read(log(*events))[1])[0].status is CallStatus.OK
-    assert form("inspect").reader("x").flags_failures
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("bash: line 1: foo: command not found", CallStatus.ERROR),  # nothing was raised
+        ("Error: none", CallStatus.OK),
+        ("The log holds the word Error: once.", CallStatus.OK),
+    ],
+)
+def test_a_command_that_failed_is_told_by_its_words_alone(words, status):
+    events = model("e1", 1, [("c1", "bash", {})]), tool("c1", 2, result=words)
+    assert only(ResultPiece, read(log(*events))[1])[0].status is status
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from loopaudit.formats.shapes import (
 from loopaudit.formats.text_actions import calls_in
 from loopaudit.formats.tool_messages import status_of
 from loopaudit.formats.totals import share_cost, share_usage
-from loopaudit.formats.usages import openai_usage
+from loopaudit.formats.usages import anthropic_usage, openai_usage
 from loopaudit.model import (
     BoundaryKind,
     BoundaryPiece,
@@ -47,6 +47,11 @@ from loopaudit.model import (
 )
 
 _DEPTH = 20  # sub-agents of sub-agents
+#: where converters keep what ATIF has no field for
+_WRITTEN = ("cache_write_tokens", "cache_creation_input_tokens", "cache_write_input_tokens")
+_REASONING = ("reasoning_tokens", "reasoning_output_tokens", "thoughts_tokens")
+_WRITES_BESIDE = frozenset(("opencode", "openclaw"))
+_REASONS_BESIDE = frozenset(("opencode",))
 
 
 class AtifReader(LogReader):
@@ -91,7 +96,7 @@ class AtifReader(LogReader):
             elif step.get("is_copied_context") is True:
                 self.ignored["step copied from an earlier trajectory"] += 1
             else:
-                found = _step(step, children, index)
+                found = _step(step, children, index, name(agent.get("name")))
                 for piece in found:
                     piece.run, piece.line = run, place
                 pieces += found
@@ -106,7 +111,9 @@ class AtifReader(LogReader):
                 self.reject(self.place(line, *inner), "no sub-agent's trajectory")
 
 
-def _step(step: Json, children: dict[str, str | None], index: int) -> list[Piece]:
+def _step(
+    step: Json, children: dict[str, str | None], index: int, agent: str | None
+) -> list[Piece]:
     at = seconds(step.get("timestamp"))
     source = step.get("source")
     text = text_of(step.get("message"))
@@ -118,7 +125,7 @@ def _step(step: Json, children: dict[str, str | None], index: int) -> list[Piece
                 if child is not None:
                     children[child] = call_id(result.get("source_call_id"))
     if source == "agent":
-        return _agent_step(step, at, text, results)
+        return _agent_step(step, at, text, results, agent)
     managed = table(table(step, "extra"), "context_management")
     if managed.get("type") == "compaction":
         return [BoundaryPiece("", 0, BoundaryKind.COMPACTION, at, text)]
@@ -129,7 +136,9 @@ def _step(step: Json, children: dict[str, str | None], index: int) -> list[Piece
     return []
 
 
-def _agent_step(step: Json, at: float | None, text: str | None, results: list[Json]) -> list[Piece]:
+def _agent_step(
+    step: Json, at: float | None, text: str | None, results: list[Json], agent: str | None
+) -> list[Piece]:
     calls = tuple(
         CallPiece(
             call_id(item.get("tool_call_id")),
@@ -152,7 +161,7 @@ def _agent_step(step: Json, at: float | None, text: str | None, results: list[Js
         text=text,
         thinking_chars=len(thinking) if thinking else 0,
         calls=calls,
-        usage=_usage(metrics),
+        usage=_usage(metrics, agent),
         cost=dollars(metrics.get("cost_usd")),
     )
     if step.get("llm_call_count") == 0:
@@ -188,7 +197,8 @@ def _result(result: Json, key: str | None, at: float | None) -> ResultPiece:
     extra = table(result, "extra")
     text = output_of(result.get("content"))
     code = whole(extra.get("exit_code", extra.get("returncode")))
-    flag = extra.get("is_error")
+    flags = (extra.get("is_error"), extra.get("tool_result_is_error"))
+    flag = next((found for found in flags if isinstance(found, bool)), None)
     if isinstance(flag, bool):
         status = CallStatus.ERROR if flag else CallStatus.OK
     elif code is not None:
@@ -198,19 +208,35 @@ def _result(result: Json, key: str | None, at: float | None) -> ResultPiece:
     return ResultPiece("", 0, key, text, at, status, exit_code=code)
 
 
-def _usage(metrics: Json) -> Usage | None:
-    """Tokens of a step; the prompt holds what was cached, and what was written to the cache."""
+def _usage(metrics: Json, agent: str | None = None) -> Usage | None:
+    """Tokens of a step. The prompt holds what was read from and written to a cache, the completion
+    the reasoning; converters of some agents (harbor 0.26) put the one or the other beside them.
+    """
     extra = table(metrics, "extra")
-    detail = {"cached_tokens": metrics.get("cached_tokens")}
-    for key in ("cache_write_tokens", "cache_creation_input_tokens"):
-        if extra.get(key) is not None:
-            detail["cache_write_tokens"] = extra[key]
-    reasoning = count(extra.get("reasoning_tokens"))
+    prompt, completion = (
+        count(metrics.get("prompt_tokens")),
+        count(metrics.get("completion_tokens")),
+    )
+    read = metrics.get("cached_tokens")
+    written = next((count(extra[key]) for key in _WRITTEN if extra.get(key) is not None), None)
+    outside = table(extra, "completion_tokens_details")
+    thoughts = [*(extra.get(key) for key in _REASONING), outside.get("reasoning_tokens")]
+    reasoning = next((found for found in map(count, thoughts) if found is not None), None)
+    if agent in _WRITES_BESIDE and prompt is not None:
+        prompt += written or 0
+    if agent in _REASONS_BESIDE and completion is not None:
+        completion += reasoning or 0
+    split = table(extra, "cache_creation")
+    if split and prompt is not None and "cache_read_input_tokens" in extra:  # Anthropic's own
+        fresh = prompt - (count(read) or 0) - (written or 0)
+        return anthropic_usage({**extra, "input_tokens": fresh, "output_tokens": completion})
     return openai_usage(
         {
-            "prompt_tokens": metrics.get("prompt_tokens"),
-            "completion_tokens": metrics.get("completion_tokens"),
-            "prompt_tokens_details": detail,
+            "prompt_tokens": metrics.get("prompt_tokens") if prompt is None else prompt,
+            "completion_tokens": metrics.get("completion_tokens")
+            if completion is None
+            else completion,
+            "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
             "completion_tokens_details": {"reasoning_tokens": reasoning},
         }
     )

@@ -47,8 +47,6 @@ _EVENTS = frozenset(
 
 
 class InspectReader(LogReader):
-    flags_failures = True
-
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._header: Json = {}

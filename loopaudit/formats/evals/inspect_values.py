@@ -17,6 +17,7 @@ from loopaudit.formats.shapes import (
     text_of,
     words,
 )
+from loopaudit.formats.tool_messages import status_of
 from loopaudit.model import CallPiece, CallStatus, ResultPiece, Usage, UsageMark
 
 _ATTACHED = "attachment://"
@@ -88,7 +89,10 @@ def calls_of(message: Json, values: Values) -> tuple[CallPiece, ...]:
 
 
 def result_piece(run: str, line: int, item: Json, values: Values) -> ResultPiece:
-    """The end of a call, from a tool event or a tool message."""
+    """The end of a call, from a tool event or a tool message.
+
+    Errors are those that a tool raised; that a command failed is told in its words only.
+    """
     error = table(item, "error")
     kind = name(error.get("type"))
     text = output_of(values.whole(item.get("result", item.get("content"))))
@@ -100,6 +104,8 @@ def result_piece(run: str, line: int, item: Json, values: Values) -> ResultPiece
             text = said or text
     elif item.get("failed") is True:
         status = CallStatus.ERROR
+    else:
+        status = status_of(text)
     started, ended = seconds(item.get("timestamp")), seconds(item.get("completed"))
     known = started is not None and ended is not None and ended >= started
     return ResultPiece(
