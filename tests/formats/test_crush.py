@@ -119,3 +119,10 @@ def test_rows_that_tell_nothing_are_rejected_by_their_rowid():
     bad = {"table": "messages", "row": {"id": "x", "session_id": SES, "role": "user", "parts": "{"}}
     reader, _ = read(session(), bad, {"table": "messages", "row": 3})
     assert [line for line, _ in reader.rejected] == [2, 3]
+
+
+def test_continuations_that_crush_made_are_not_the_users_words():
+    shown = {"type": "text", "data": {"text": "Go."}}
+    hidden = {"type": "text", "data": {"text": "continue", "hidden": True}}
+    _, runs = read(session(), message("a", "user", shown), message("b", "user", hidden))
+    assert kinds(runs[SES]) == ["user", "reminder"]

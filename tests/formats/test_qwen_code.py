@@ -118,3 +118,41 @@ def test_lines_without_parts_are_rejected_with_their_line():
     reader, _ = runs_of("qwen_code", [line("assistant", "a"), line("mystery", "b")])
     assert [number for number, _ in reader.rejected] == [1]
     assert reader.ignored == {"unknown type mystery": 1}
+
+
+def test_sub_agents_forks_and_sub_sessions():
+    agent = line(
+        "assistant",
+        "a",
+        [{"text": "x"}],
+        agentId="explore-7f3c",
+        agentName="Explore",
+        isSidechain=True,
+    )
+    _, runs = runs_of("qwen_code", [line("assistant", "m", [{"text": "y"}]), agent])
+    child = runs[f"{SESSION}/explore-7f3c"]
+    assert (child.parent, child.agent, len(child.steps)) == (SESSION, "Explore", 1)
+    origin = {"sessionId": "the-origin-session", "messageUuid": "a"}
+    assert (
+        run_of(
+            "qwen_code", [line("assistant", "a", [{"text": "x"}], forkedFrom=origin)]
+        ).forked_from
+        == origin["sessionId"]
+    )
+    born = line(
+        "system", "s", subtype="parent_session", systemPayload={"parentSessionId": "the-parent"}
+    )
+    assert (
+        run_of("qwen_code", [born, line("assistant", "a", [{"text": "x"}])]).parent == "the-parent"
+    )
+
+
+def test_provenance_tells_who_wrote():
+    run = run_of(
+        "qwen_code",
+        [
+            line("user", "u1", [{"text": "Go."}], provenance="real_user"),
+            line("user", "u2", [{"text": "on"}], provenance="goal_runtime"),
+        ],
+    )
+    assert kinds(run) == ["user", "reminder"]

@@ -37,7 +37,6 @@ from loopaudit.model import (
     Piece,
     ResponsePiece,
     ResultPiece,
-    RunPiece,
     StepKind,
 )
 
@@ -168,7 +167,7 @@ class CopilotCliReader(SessionReader):
             return []
         parent = self._callers.get(call, self._run)
         return [
-            RunPiece(
+            self.begun(
                 f"{self._run}/{call}",
                 line,
                 parent=parent,

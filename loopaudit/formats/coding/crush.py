@@ -77,8 +77,10 @@ class CrushReader(SessionReader):
         at = seconds(row.get("created_at"))
         flat = [_flat(part) for part in rows(parts)]
         if role == "user":
-            texts = [t for part in flat if (t := words(part.get("text"))) is not None]
-            return self.emit([self.said(run, line, at, "\n".join(texts) if texts else None)])
+            spoken = [part for part in flat if isinstance(part.get("text"), str)]
+            text = "\n".join(part["text"] for part in spoken) if spoken else None
+            hidden = bool(spoken) and all(part.get("hidden") is True for part in spoken)
+            return self.emit([self.said(run, line, at, text, inserted=hidden)])
         if role == "tool":
             return self.emit([self._result(run, line, at, part) for part in flat])
         return self.emit(self._answer(run, line, at, row, flat))

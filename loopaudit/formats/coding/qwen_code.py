@@ -24,12 +24,19 @@ from loopaudit.model import (
     Piece,
     ResponsePiece,
     ResultPiece,
+    RunPiece,
     StepKind,
 )
 
 _KINDS = ("user", "assistant", "tool_result", "system")
 #: user lines that no person wrote
-_INSERTED = frozenset(("notification", "cron", "hook", "background_task", "goal_continuation"))
+_INSERTED = frozenset(
+    (
+        *("notification", "background_task_completed", "cron", "goal_runtime", "goal_turn_end"),
+        *("agent_bootstrap", "agent_launch_prompt", "agent_retry", "at_command"),
+    )
+)
+_MACHINES = ("goal_control", "goal_runtime", "system")  # `provenance` of what no person wrote
 _ENDED = {
     "success": CallStatus.OK,
     "error": CallStatus.ERROR,
@@ -45,7 +52,7 @@ class QwenCodeReader(SessionReader):
         kind = record.get("type")
         if kind not in _KINDS:
             return self.ignore(f"unknown type {name(kind) or '?'}")
-        run = name(record.get("sessionId")) or self.stem
+        run = self._thread(record)
         at = seconds(record.get("timestamp"))
         if kind == "system":
             return self._system(run, line, at, record)
@@ -55,12 +62,16 @@ class QwenCodeReader(SessionReader):
         self.used += 1
         pieces: list[Piece] = []
         if run not in self._told:
+            session = name(record.get("sessionId")) or self.stem
             pieces.append(
                 self.begun(
                     run,
                     line,
+                    parent=session if run != session else None,
+                    agent=name(record.get("agentName")) if run != session else None,
                     project=name(record.get("cwd")),
                     version=name(record.get("version")),
+                    forked_from=name(table(record, "forkedFrom").get("sessionId")),
                 )
             )
         if kind == "assistant":
@@ -70,6 +81,12 @@ class QwenCodeReader(SessionReader):
         else:
             pieces.append(self._user(run, line, at, record, message))
         return self.emit(pieces)
+
+    def _thread(self, record: Json) -> str:
+        """The session, or the sub-agent that wrote the line."""
+        session = name(record.get("sessionId")) or self.stem
+        agent = name(record.get("agentId"))
+        return session if agent is None else f"{session}/{agent}"
 
     def _answer(
         self, run: str, line: int, at: float | None, record: Json, message: Json
@@ -125,6 +142,7 @@ class QwenCodeReader(SessionReader):
         ]
         subtype = record.get("subtype")
         inserted = isinstance(subtype, str) and subtype in _INSERTED
+        inserted |= record.get("provenance") in _MACHINES or record.get("isSidechain") is True
         return self.said(run, line, at, "\n".join(own) if own else None, inserted)
 
     def _system(self, run: str, line: int, at: float | None, record: Json) -> Iterable[Piece]:
@@ -133,6 +151,9 @@ class QwenCodeReader(SessionReader):
         if subtype == "chat_compression":
             self.used += 1
             return self.emit([BoundaryPiece(run, line, BoundaryKind.COMPACTION, at)])
+        if subtype == "parent_session" and name(facts.get("parentSessionId")):
+            self.used += 1
+            return self.emit([RunPiece(run, line, parent=name(facts["parentSessionId"]))])
         event = table(facts, "uiEvent")
         if subtype == "ui_telemetry":
             kind = name(event.get("event.name")) or ""

@@ -44,11 +44,15 @@ class SessionReader(LogReader):
         return ()
 
     def begun(self, run: str, line: int, **facts: Any) -> RunPiece:
-        """What is known of a run. A session id that is unique lets other files go on with it."""
+        """What is known of a run. A session id that is unique lets other files go on with it.
+
+        A sub-agent's run is named `<session>/<agent>`.
+        """
         if run not in self._told:
             self._told.add(run)
-            if "session" not in facts and len(run) >= UNIQUE:
-                facts["session"] = run
+            session = run.partition("/")[0]
+            if "session" not in facts and len(session) >= UNIQUE:
+                facts["session"] = session
         return RunPiece(run, line, **facts)
 
     def said(
