@@ -143,7 +143,16 @@ class Wire:
         if agent is None:
             agent = self._agents[key] = Wire(f"{self.run.partition('/')[0]}/{key}")
             kind = name(payload.get("subagent_type")) or "subagent"
-            pieces.append(RunPiece(agent.run, line, parent=self.run, parent_call=call, agent=kind))
+            pieces.append(
+                RunPiece(
+                    agent.run,
+                    line,
+                    session=self.run.partition("/")[0],
+                    parent=self.run,
+                    parent_call=call,
+                    agent=kind,
+                )
+            )
         for piece in agent.read(line, at, event) or ():
             if isinstance(piece, BoundaryPiece) and piece.kind is BoundaryKind.USER:
                 piece.kind = BoundaryKind.REMINDER  # its parent speaks
