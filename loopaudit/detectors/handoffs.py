@@ -48,8 +48,9 @@ RULES: tuple[Rule, ...] = (
 )
 
 _NAME = re.compile(
-    r"(?:^|[_.:-])(?:transfer|hand_?off|hand_?over|handed|route|escalate|reassign|pass|give|switch)"
+    r"(?:^|[_.:-])(?:transfer|hand_?off|hand_?over|handed|escalate|reassign)"
     r"(?:_?(?:back|control|task|over|conversation))?_to(?:_|$)"
+    r"|(?:^|[_.:-])(?:route|switch|pass|return|go)(?:_back)?_to_(?:agent|assistant|supervisor|human)"
     r"|(?:^|[_.:-])(?:hand_?off|hand_?over|handoffs?|transfer_(?:task|agent|control|conversation)"
     r"|switch_agent|reassign_task)(?:_|$)|转交|移交|转接",
     re.IGNORECASE,

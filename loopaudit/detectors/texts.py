@@ -49,7 +49,7 @@ RULES: tuple[Rule, ...] = (
         not_counted=(
             "Answers to a person, however alike; a text that comes with a call; a call between "
             "that had not been made, or that brought something else. Answers to a hook are left to "
-            "hook-ping-pong."
+            "hook-ping-pong. A log that tells of no message to the agent: somebody may have asked."
         ),
         evidence="OpenHands ends a monologue of three messages, whatever they say.",
         remedy=(
@@ -98,15 +98,17 @@ class Texts(Detector):
         self._said: dict[int, _Said] = {}  # since the last user message or new call
         self._done: set[int] = set()  # calls with their results, since something was said
         self._asked = False  # by a hook, since the last response
+        self._heard = False  # the log tells what was said to the agent
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         kind = boundary.kind
         if kind is BoundaryKind.USER:
             self._row = None
             self._asked = False
+            self._heard = True
             self._forget()
         elif kind in _INJECTED:
-            self._asked = True
+            self._asked = self._heard = True
         return NONE
 
     def _forget(self) -> None:
@@ -122,7 +124,7 @@ class Texts(Detector):
         if step.calls:
             if self._said:
                 self._look(step)
-        elif step.said is not None and not asked and step.kind is StepKind.MODEL:
+        elif step.said is not None and self._heard and not asked and step.kind is StepKind.MODEL:
             return self._across(step, step.said)
         return NONE
 

@@ -57,9 +57,13 @@ def test_a_response_that_also_calls_a_tool_is_not_waste_whole() -> None:
 
 
 def test_same_text_is_counted_until_the_user_speaks() -> None:
-    found = judged(talk(), talk(), user(), talk(), talk())
+    found = judged(user(), talk(), talk(), user(), talk(), talk())
     assert found.findings == []
     assert found.count_of("same_text") == 2
+
+
+def test_a_log_without_messages_to_the_agent_cannot_tell() -> None:
+    assert judged(*[talk()] * 5).findings == []
 
 
 def test_a_hook_or_a_reminder_asked_for_it() -> None:
@@ -73,7 +77,7 @@ def test_a_reminder_before_the_users_message_asked_for_nothing() -> None:
 
 def test_a_known_call_between_is_no_work() -> None:
     known = step(100, call("read", {"path": "a"}, "A"))
-    rows = [known, talk(), known, talk(), known, talk(), known, talk(), known, talk()]
+    rows = [user(), known, talk(), known, talk(), known, talk(), known, talk(), known, talk()]
     assert judged(*rows).count_of("same_text") == 4  # the first known call was new after the text
 
 
@@ -100,7 +104,8 @@ def test_no_state_without_repetition() -> None:
         "handover_to_human",
         "mcp__desk__transfer_to_sales",
         "agents.handoff",
-        "route_to_support",
+        "route_to_agent",
+        "return_to_supervisor",
         "escalate_to_manager",
         "switch_agent",
         "转交财务",
@@ -122,6 +127,9 @@ def test_names_of_handovers(tool: str) -> None:
         "write_to_file",
         "convert_to_pdf",
         "go_to_page",
+        "switch_to_tab",
+        "route_to_support_page",
+        "pass_to_compiler",
         "routes",
         "handle_request",
         "spawn_agent",
