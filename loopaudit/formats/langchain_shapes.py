@@ -23,6 +23,7 @@ from loopaudit.formats.shapes import (
     words,
 )
 from loopaudit.formats.tool_messages import status_of
+from loopaudit.formats.tracing.usage import langchain_usage
 from loopaudit.formats.usages import anthropic_usage, gemini_usage, openai_usage
 from loopaudit.model import (
     BoundaryPiece,
@@ -104,33 +105,13 @@ def answer(body: Json) -> ResponsePiece:
 
 def usage_of(body: Json) -> Usage | None:
     """The first that tells something of: `usage_metadata`, and what the provider told."""
-    found = metadata_usage(body.get("usage_metadata"))
+    found = langchain_usage(body.get("usage_metadata"))
     told = table(body, "response_metadata")
     return (
         found
         or openai_usage(told.get("token_usage"))
         or _provider_usage(told.get("usage"))
         or gemini_usage(told.get("usage_metadata"))
-    )
-
-
-def metadata_usage(value: Any) -> Usage | None:
-    """`usage_metadata`, the same for all providers."""
-    if not isinstance(value, dict):
-        return None
-    inside, outside = table(value, "input_token_details"), table(value, "output_token_details")
-    written = inside.get("cache_creation")
-    return openai_usage(
-        {
-            "prompt_tokens": value.get("input_tokens"),
-            "completion_tokens": value.get("output_tokens"),
-            "total_tokens": value.get("total_tokens"),
-            "prompt_tokens_details": {
-                "cached_tokens": inside.get("cache_read"),
-                "cache_write_tokens": written,
-            },
-            "completion_tokens_details": {"reasoning_tokens": outside.get("reasoning")},
-        }
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from api_files import feed, form
 
 from loopaudit.formats.base import Sample
-from loopaudit.formats.langchain_shapes import metadata_usage, unwrap, usage_of
+from loopaudit.formats.langchain_shapes import unwrap, usage_of
 from loopaudit.model import (
     AttemptPiece,
     BoundaryKind,
@@ -61,11 +61,34 @@ def test_each_dump_in_each_shape_is_the_same_conversation(dump, shape):
     assert reader.rejected == []
 
 
+def test_states_that_a_graph_streams_count_each_message_once():
+    second = [*CONVERSATION, ai("a2", "done")]
+    values = [{"messages": CONVERSATION[:1]}, {"messages": CONVERSATION}, {"messages": second}]
+    _, pieces = feed("langchain_messages", values)
+    assert [a.id for a in only(ResponsePiece, pieces)] == ["a1", "a2"]
+    assert len({p.run for p in pieces}) == 1
+    updates = [
+        {"agent": {"messages": CONVERSATION[1:2]}},
+        {"tools": {"messages": CONVERSATION[2:]}, "__interrupt__": []},
+    ]
+    assert form("langchain_messages").sniff(Sample("x", updates)) >= 0.9
+    reader, pieces = feed("langchain_messages", updates)
+    assert [a.id for a in only(ResponsePiece, pieces)] == ["a1"]
+    assert [r.call_id for r in only(ResultPiece, pieces)] == ["c1"]
+    assert (reader.used, reader.rejected) == (2, [])
+
+
+def test_conversations_that_begin_alike_are_two():
+    other = [CONVERSATION[0], ai("b1", "another answer")]
+    _, pieces = feed("langchain_messages", [CONVERSATION, other])
+    assert len({p.run for p in pieces}) == 2
+
+
 def test_usage_is_inclusive_whatever_the_provider_and_counts_once():
     value = {"input_tokens": 350, "output_tokens": 24, "total_tokens": 374}
     value["input_token_details"] = {"cache_read": 100, "cache_creation": 200}
     value["output_token_details"] = {"reasoning": 8}
-    usage = metadata_usage(value)
+    usage = usage_of(ai("a", usage_metadata=value))
     assert (usage.fresh_input, usage.cache_read, usage.cache_write) == (50, 100, 200)
     assert (usage.output, usage.reasoning) == (24, 8)
     copies = {"token_usage": {"prompt_tokens": 350, "completion_tokens": 24}}

@@ -1,6 +1,8 @@
 """LangChain messages: a conversation as a JSON array or one message a line, in any of its dumps.
 
-There are no times. Failed calls carry `status: "error"`; older messages tell it in words only.
+States that a graph streams are read too: with all messages at every step (`values`: what goes
+beyond the state before is new), or with those of one node (`updates`). There are no times. Failed
+calls carry `status: "error"`; older messages tell it in words only.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from loopaudit.formats.base import Format, Sample
+from loopaudit.formats.conversations import Conversations
 from loopaudit.formats.langchain_shapes import message_pieces, unwrap
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import Json, name, shown, table
@@ -19,6 +22,7 @@ class MessagesReader(LogReader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._single: str | None = None  # run of single lines
+        self._conversations = Conversations(self.new_run)
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
         if isinstance(record, dict) and isinstance(record.get("messages"), list):
@@ -29,7 +33,23 @@ class MessagesReader(LogReader):
             if record and all(isinstance(item, list) for item in record):
                 return self._several(line, record)
             return self._conversation(line, record, (), None)
+        if (updates := _updates(record)) is not None:
+            return self._update(line, updates)
         return self._one(line, record)
+
+    def _update(self, line: int, nodes: dict[str, list[Any]]) -> Iterable[Piece]:
+        """What nodes of a graph have added."""
+        self.used += 1
+        if self._single is None:
+            self._single = self.new_run()
+        for node, messages in nodes.items():
+            for index, message in enumerate(messages):
+                place = self.place(line, node, "messages", index)
+                told = unwrap(message)
+                if told is None:
+                    self.reject(place, f"no LangChain message: {_kind(message)}")
+                else:
+                    yield from self.emit(message_pieces(*told), self._single, place)
 
     def _several(self, line: int, record: list[Any]) -> Iterable[Piece]:
         for index, messages in enumerate(record):
@@ -39,9 +59,8 @@ class MessagesReader(LogReader):
         self, line: int, messages: list[Any], keys: tuple[Any, ...], own: str | None
     ) -> Iterable[Piece]:
         self.used += 1
-        run = self.new_run(own)
         agent: str | None = None
-        out: list[Piece] = []
+        told_pieces: list[Piece] = []
         for index, message in enumerate(messages):
             place = self.place(line, *keys, index)
             told = unwrap(message)
@@ -50,11 +69,14 @@ class MessagesReader(LogReader):
                 continue
             agent = agent or (name(told[1].get("name")) if told[0] == "ai" else None)
             for piece in message_pieces(*told):
-                piece.run, piece.line = run, place
-                out.append(piece)
+                piece.line = place
+                told_pieces.append(piece)
+        match = self._conversations.match(told_pieces, own=own)
+        for piece in match.new:
+            piece.run = match.run
         if agent is not None:
-            out.insert(0, RunPiece(run, line, agent=agent))
-        return self.emit(out)
+            match.new.insert(0, RunPiece(match.run, line, agent=agent))
+        return self.emit(match.new)
 
     def _one(self, line: int, record: Any) -> Iterable[Piece]:
         told = unwrap(record)
@@ -67,6 +89,19 @@ class MessagesReader(LogReader):
         if told[0] == "ai" and (agent := name(told[1].get("name"))) is not None:
             pieces.insert(0, RunPiece("", 0, agent=agent))
         return self.emit(pieces, self._single, line)
+
+
+def _updates(record: Any) -> dict[str, list[Any]] | None:
+    """Messages by node of a streamed update, or None where a record is none."""
+    if not isinstance(record, dict) or not record or "type" in record:
+        return None
+    nodes = {
+        str(key): value["messages"]
+        for key, value in record.items()
+        if isinstance(value, dict) and isinstance(value.get("messages"), list)
+    }
+    rest = [key for key in record if key not in nodes and not key.startswith("__")]
+    return nodes if nodes and not rest else None
 
 
 def _kind(message: Any) -> str:
@@ -83,6 +118,11 @@ def sniff(sample: Sample) -> float:
         if "values" in records[0]:
             return 0.0
         records = [m for r in records if isinstance(r, dict) for m in _few(r.get("messages"))]
+    updates = [_updates(record) for record in records]
+    if updates and all(found is not None for found in updates):
+        records = [
+            m for found in updates for listed in (found or {}).values() for m in _few(listed)
+        ]
     if not records:
         return 0.0
     told = [unwrap(record) for record in records]
@@ -110,7 +150,8 @@ FORMAT = Format(
     reader=MessagesReader,
     describes=(
         "Conversations of LangChain messages, as messages_to_dict, model_dump or dumpd write them: "
-        "a JSON array, or one message or conversation a line. There are no times."
+        "a JSON array, or one message or conversation a line; and states of graphs, streamed as "
+        "values or updates, one a line. There are no times."
     ),
     lacks=frozenset(("times",)),
 )
