@@ -42,6 +42,8 @@ class Amounts:
     tokens: int | None = None
     pico: int | None = None  # at list prices
     recorded_pico: int | None = None  # as the log itself says
+    both_listed_pico: int | None = None  # of responses with a list price and a recorded cost …
+    both_recorded_pico: int | None = None  # … and what the log records of them
     waste_steps: int = 0
     waste_tokens: int | None = None
     waste_pico: int | None = None
@@ -68,6 +70,13 @@ class Amounts:
     @property
     def usd(self) -> Decimal | None:
         return dollars(self.pico)
+
+    @property
+    def difference(self) -> Decimal | None:
+        """List price less recorded cost, over the responses that have both."""
+        if self.both_listed_pico is None or self.both_recorded_pico is None:
+            return None
+        return dollars(self.both_listed_pico - self.both_recorded_pico)
 
     @property
     def completeness(self) -> Completeness:
@@ -116,6 +125,8 @@ def columns_of(item: AuditedRun, book: PriceBook) -> dict[str, Sequence[int]]:
         "tokens": table.total,
         "pico": cost,
         "recorded_pico": table.cost,
+        "both_listed_pico": _where(cost, table.cost),
+        "both_recorded_pico": _where(table.cost, cost),
     }
     gaps = {gap: [0] * size for gap in Gap}
     unpriced, caveats = [0] * size, [0] * size
@@ -138,6 +149,11 @@ def columns_of(item: AuditedRun, book: PriceBook) -> dict[str, Sequence[int]]:
     return columns | _waste(item)
 
 
+def _where(column: Sequence[int], other: Sequence[int]) -> list[int]:
+    """A column where the other is known too."""
+    return [UNKNOWN if o == UNKNOWN else n for n, o in zip(column, other, strict=True)]
+
+
 def _waste(item: AuditedRun) -> dict[str, Sequence[int]]:
     table, cost = item.found.columns, item.priced.cost
     steps = [0] * len(table)
@@ -147,7 +163,7 @@ def _waste(item: AuditedRun) -> dict[str, Sequence[int]]:
         if table.total[entry.step] != UNKNOWN:
             tokens[entry.step] = round(table.total[entry.step] * entry.part)
         if cost[entry.step] != UNKNOWN:
-            money[entry.step] = round(cost[entry.step] * entry.part)
+            money[entry.step] = item.priced.of(entry, table)
     return {"waste_steps": steps, "waste_tokens": tokens, "waste_pico": money}
 
 

@@ -147,7 +147,10 @@ class PriceList:
             for name, value in values.items():
                 found[name] = _at(value, over)
                 if found[name] is None and standard is not None:
-                    found[name] = getattr(_tier_of(standard, over), name)
+                    plain = _tier_of(standard, over)
+                    # caches without a price of their own cost what the input of the mode costs
+                    own = name in ("input", "output") or getattr(plain, name) != plain.input
+                    found[name] = getattr(plain, name) if own else None
             tiers.append(tier(over, model_id.lower(), found))
         searches = getattr(prices, "web_searches_kcount", None)
         requests = getattr(prices, "requests_kcount", None)

@@ -72,6 +72,7 @@ def _flat(amounts: Amounts) -> Record:
         "web_searches": amounts.web_searches,
         "usd": amounts.usd,
         "recorded_usd": dollars(amounts.recorded_pico),
+        "listed_less_recorded_usd": amounts.difference,
         "waste_steps": amounts.waste_steps,
         "waste_tokens": amounts.waste_tokens,
         "waste_usd": dollars(amounts.waste_pico),

@@ -67,6 +67,7 @@ _AMOUNTS: dict[str, Schema] = {
     "web_searches": maybe(COUNT, "Requests."),
     "usd": maybe(MONEY, "At list prices of the response's own time; not a bill."),
     "recorded_usd": maybe(MONEY, "As the logs themselves say."),
+    "listed_less_recorded_usd": maybe(MONEY, "Over the responses that have both."),
     "waste_steps": {**COUNT, "description": "Redundant responses, each once."},
     "waste_tokens": maybe(COUNT),
     "waste_usd": maybe(MONEY),

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from loopaudit.cost.amounts import Amounts, dollars
 from loopaudit.cost.attribution import Costs, Row
 from loopaudit.findings import Completeness, Totals
+from loopaudit.money import usd
 from loopaudit.render import figures as f
 from loopaudit.render.screen import Screen
 from loopaudit.render.summary import completeness, completeness_style
@@ -117,6 +118,7 @@ def lines(costs: Costs, totals: Totals, screen: Screen, most: int = 20) -> Itera
     yield from _table(costs, screen, most)
     if 0 < most < len(costs.rows):
         yield "(--top 0 shows all)"
+    yield from screen.row(_in_full(costs.total))
     yield ""
     yield from screen.row(completeness(totals), *completeness_style(totals))
     yield from _legend(costs, screen)
@@ -130,6 +132,19 @@ def _head(costs: Costs, totals: Totals, screen: Screen) -> Iterator[str]:
     if totals.price_date:
         head += f"; list prices of {totals.price_date}, not a bill"
     yield from screen.row(head, "bold")
+
+
+def _in_full(total: Amounts) -> str:
+    """The figures that the table rounds, as they are."""
+    parts = [f"{f.full(total.tokens)} tokens"]
+    if total.usd is not None:
+        parts.append(f"${f.exact(total.usd)}")
+    if total.recorded_pico is not None:
+        parts.append(f"${f.exact(usd(total.recorded_pico))} by the logs themselves")
+    if total.difference:
+        way = "more" if total.difference > 0 else "less"
+        parts.append(f"${f.exact(abs(total.difference))} {way} than they record where they do")
+    return f"In full: {', '.join(parts)}"
 
 
 def _table(costs: Costs, screen: Screen, most: int) -> Iterator[str]:

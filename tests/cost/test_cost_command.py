@@ -94,6 +94,7 @@ def test_the_table(folder: Path) -> None:
         "total    ≥$4.10      5  2.01 M  1.00 M   200 k     5,000",
     ]
     assert "Lower bound: 5,000 tokens of 1 model not priced" in shown
+    assert "In full: 3,206,000 tokens, $4.101\n" in shown
 
 
 def test_rows_beyond_the_top_are_one_row(folder: Path) -> None:
@@ -124,6 +125,30 @@ def test_the_zone_of_the_settings_comes_before_the_machines(folder: Path) -> Non
     with (folder / "loopaudit.toml").open("a") as stream:
         stream.write('[report]\ntz = "Asia/Tokyo"\n')
     assert document(folder, "one.jsonl")["zone"] == "Asia/Tokyo"
+
+
+def test_recorded_cost_beside_the_computed_one(folder: Path) -> None:
+    """$0.10 and $0.0021 recorded, $0.11 and $0.002 computed; a third has no price, a fourth no
+    recorded cost: $0.112 less $0.1021 where both are known."""
+    log(
+        folder,
+        "both",
+        [
+            run("both"),
+            said("a", 110_000, cost="0.10"),
+            said("b", 2_000, cost="0.0021"),
+            said("c", 7_000, model="nobody's", cost="0.5"),
+            said("d", 1_000_000),
+        ],
+    )
+    shown = " ".join(text(folder, "both.jsonl").split())
+    assert (
+        "In full: 1,119,000 tokens, $1.112, $0.6021 by the logs themselves,"
+        " $0.0099 more than they record where they do"
+    ) in shown
+    row = document(folder, "both.jsonl")["total"]
+    assert (row["recorded_usd"], row["listed_less_recorded_usd"]) == ("0.6021", "0.0099")
+    assert document(folder, "one.jsonl")["total"]["listed_less_recorded_usd"] is None
 
 
 @pytest.mark.parametrize("width", [72, 80, 120])

@@ -162,6 +162,17 @@ def test_a_mode_does_not_reach_back_beyond_another_price() -> None:
     assert mode_price("o3", "batch", "2025-05-01") is None
 
 
+def test_a_mode_inherits_only_cache_prices_that_the_list_has() -> None:
+    """OpenAI lists a cached price for GPT-5 batches, and never one of writing: that is input."""
+    batch = PriceBook().rates("gpt-5", at("2026-06-01"))
+    assert batch is not None
+    tier = batch.modes["batch"].tiers[0]
+    assert (tier.input, tier.cache_read, tier.cache_write_5m) == (625_000, 62_500, 625_000)
+    read = PriceBook().rates("gpt-4o", at("2026-06-01"))  # reads in batches: the standard price
+    assert read is not None
+    assert read.modes["batch"].tiers[0].cache_read == 1_250_000
+
+
 def test_inference_in_the_us_alone() -> None:
     assert prices("claude-opus-4-6", "2026-11-01", "us") == [(-1, 5.5, 27.5, 0.55, 6.875, 11)]
     assert prices("claude-opus-4-6", "2026-11-01", "global")[0][1] == 5
