@@ -123,6 +123,7 @@ class GrokReader(SessionReader):
         answer = ResponsePiece(
             self._run,
             line,
+            id=f"{self._run}/{line}",  # a copy of the session counts once
             at=at,
             model=name(record.get("model_id")),
             text=text_of(record.get("content")) or None,

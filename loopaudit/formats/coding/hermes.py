@@ -10,7 +10,7 @@ from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.coding.outputs import ended
 from loopaudit.formats.coding.sessions import SessionReader
 from loopaudit.formats.shapes import Json, name, output_of, seconds, shown, table, text_of
-from loopaudit.model import Piece, ResultPiece
+from loopaudit.model import Piece, ResponsePiece, ResultPiece
 
 _FACTS = ("session_start", "platform", "last_updated", "message_count")
 
@@ -37,7 +37,10 @@ class HermesReader(SessionReader):
             if not isinstance(message, dict):
                 self.reject(place, f"no message: {shown(message)}")
                 continue
-            pieces += self._message(run, place, message)
+            for piece in self._message(run, place, message):
+                if isinstance(piece, ResponsePiece):
+                    piece.id = f"{run}/{index}"  # a copy of the session counts once
+                pieces.append(piece)
         return self.emit(pieces)
 
     def _message(self, run: str, line: int, message: Json) -> list[Piece]:
