@@ -98,12 +98,14 @@ def _step(step: Json) -> Iterable[Piece]:
     ended = seconds(timing.get("end_time"))
     told = words(error.get("message"))
     answer = _answer(step, seconds(timing.get("start_time")), ended)
+    if kind == "AgentMaxStepsError":  # it came before the last answer, which it forced
+        yield BoundaryPiece("", 0, BoundaryKind.LIMIT, ended, told)
     if answer is not None:
         yield answer
     if kind == "AgentGenerationError":
         yield AttemptPiece("", 0, ended, message=told, gave_up=True)
     elif kind == "AgentMaxStepsError":
-        yield BoundaryPiece("", 0, BoundaryKind.LIMIT, ended, told)
+        return
     elif error and (answer is None or not answer.calls):
         yield BoundaryPiece("", 0, BoundaryKind.REMINDER, ended, told)
     elif answer is not None:
