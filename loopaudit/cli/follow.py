@@ -32,12 +32,17 @@ def watch(paths: Sequence[str], show: Callable[[], None]) -> NoReturn:
 
 
 def state(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Size and time of the last write of every log behind `paths`."""
+    """Size and time of the last write of every log behind `paths`, a database's own log included."""
     found: dict[str, tuple[int, int]] = {}
     for source in discover(list(paths)).sources:
-        try:
-            info = os.stat(source.real)
-        except OSError:
+        if source.store:  # kept in many files
+            found[source.path] = (source.size, int(source.mtime * 1e9))
             continue
-        found[source.path] = (info.st_size, info.st_mtime_ns)
+        for path in (source.real, f"{source.real}-wal"):
+            try:
+                info = os.stat(path)
+            except OSError:
+                continue
+            size, written = found.get(source.path, (0, 0))
+            found[source.path] = (size + info.st_size, max(written, info.st_mtime_ns))
     return found

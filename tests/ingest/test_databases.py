@@ -275,3 +275,14 @@ def test_an_early_result_is_read_again_when_its_call_comes_back(tmp_path):
     assert first.key == last.key
     assert first.result != last.result
     assert first.result_key == last.result_key is not None
+
+
+def test_a_database_that_only_its_log_tells_of_has_grown(live):
+    from loopaudit.cli.follow import state as seen_by_follow
+
+    before = seen_by_follow([str(live)])
+    connection = sqlite3.connect(live, isolation_level=None)
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    insert(connection, 99)
+    assert seen_by_follow([str(live)]) != before
+    connection.close()
