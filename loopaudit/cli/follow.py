@@ -32,7 +32,7 @@ def watch(paths: Sequence[str], show: Callable[[], None]) -> NoReturn:
 
 
 def state(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Size and time of the last write of every log behind `paths`, a database's own log included."""
+    """Size and last write of every log behind `paths`; a database counts with its `-wal`."""
     found: dict[str, tuple[int, int]] = {}
     for source in discover(list(paths)).sources:
         if source.store:  # kept in many files
