@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+import os
+import sys
+from collections.abc import Iterable
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
-from loopaudit.errors import ExtensionError
+from loopaudit.errors import ExtensionError, LoopauditError
+from loopaudit.settings import Settings
+from loopaudit.settings.values import Table
 
 #: built-in log formats, "module:attribute", in the order in which ties of confidence are broken
 FORMATS: dict[str, str] = {
@@ -68,13 +74,26 @@ FORMAT_GROUP = "loopaudit.formats"
 _loaded: dict[str, Any] = {}
 
 
+#: begins a reference to a mapping file, `map:FILE.toml`
+MAPPED = "map:"
+_MAPPER = "loopaudit.formats.native.mapped"
+
+
 def load(reference: str, owner: str) -> Any:
-    """The object behind "module:attribute". Raises `ExtensionError` that names `owner`."""
+    """The object behind "module:attribute", "FILE.py:attribute" or "map:FILE.toml".
+
+    Raises `ExtensionError` that names `owner`, and `ConfigError` where a mapping is wrong.
+    """
     if reference not in _loaded:
-        module, _, attribute = reference.partition(":")
+        module, _, attribute = reference.rpartition(":")
         try:
-            _loaded[reference] = getattr(import_module(module), attribute)
-        except (OSError, MemoryError):  # the machine's fault, not the extension's
+            if reference.startswith(MAPPED):
+                _loaded[reference] = import_module(_MAPPER).mapped_format(attribute)
+            elif module.endswith(".py"):
+                _loaded[reference] = getattr(_from_file(module), attribute)
+            else:
+                _loaded[reference] = getattr(import_module(module), attribute)
+        except (OSError, MemoryError, LoopauditError):  # no fault of the extension, or told already
             raise
         except Exception as error:
             raise ExtensionError(
@@ -84,9 +103,60 @@ def load(reference: str, owner: str) -> Any:
     return _loaded[reference]
 
 
+def _from_file(path: str) -> Any:
+    """The module in a file that is not installed. Raises `OSError` where it is not there."""
+    with open(path, "rb"):
+        pass
+    name = f"loopaudit_local_{abs(hash(path)):x}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def register(formats: Iterable[tuple[str, str]]) -> None:
+    """Make formats of the settings known in this process: (name, reference), absolute paths."""
+    for name, reference in formats:
+        if format_names().get(name) != reference:
+            format_names()[name] = reference
+
+
+def from_settings(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Formats of `[plugins.formats]`, name and reference, made known and loaded once. Files are
+    relative to the settings. Raises `ConfigError` and `ExtensionError`."""
+    top = settings.reader("plugins")
+    top.only(("formats",))
+    place = partial(settings.place, "plugins", "formats")
+    table = Table(top.values.get("formats", {}), "[plugins.formats]", place)
+    found = []
+    for name in sorted(table.values):
+        reference = table.text(name) or ""
+        if name in FORMATS:
+            raise table.wrong(name, f"{name} is a format of loopaudit itself", "use another name")
+        where, _, what = reference.rpartition(":")
+        if not where or not what:
+            raise table.wrong(
+                name, f"{name} must be 'module:NAME', 'FILE.py:NAME' or 'map:FILE.toml'"
+            )
+        folder = os.path.dirname(os.path.abspath(table.at(name)[0] or "settings"))
+        if reference.startswith(MAPPED):
+            reference = MAPPED + os.path.join(folder, what)
+        elif where.endswith(".py"):
+            reference = f"{os.path.join(folder, where)}:{what}"
+        found.append((name, reference))
+    register(found)
+    for name, reference in found:
+        load(reference, f"log format {name}")
+    return tuple(found)
+
+
 @cache
 def format_names() -> dict[str, str]:
-    """All known formats, name -> reference: built-in first, then installed ones by name."""
+    """All known formats, name -> reference: built-in first, then installed ones by name, then
+    those of the settings."""
     names = dict(FORMATS)
     for entry in sorted(entry_points(group=FORMAT_GROUP), key=lambda e: e.name):
         names.setdefault(entry.name, entry.value)

@@ -38,7 +38,7 @@ def _hint(reason: str) -> str:
     from loopaudit.ingest.head import NOBODYS
 
     if reason.startswith(NOBODYS):
-        return "loopaudit explain lists the formats; --log-format NAME forces one"
+        return "--map FILE reads any JSON lines (explain map); --log-format NAME forces a reader"
     return "name a log, or a folder that holds logs"
 
 

@@ -109,6 +109,10 @@ def cost(
     task_type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
     ] = None,
+    map: Annotated[
+        str | None,
+        typer.Option("--map", metavar="FILE", help="Read by this mapping (see explain map)."),
+    ] = None,
     log_format: Annotated[
         str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
     ] = None,
@@ -160,6 +164,7 @@ def cost(
         until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
         task_type=task_type,
         log_format=log_format,
+        mapping=map,
         processes=processes,
         estimate=estimate,
         quiet=quiet,

@@ -41,9 +41,11 @@ def explain(
 ) -> None:
     from loopaudit import settings
     from loopaudit.cli.output import coloured, width
+    from loopaudit.plugins import from_settings
     from loopaudit.render.screen import Screen, put
 
     chosen = settings.load(config)
+    from_settings(chosen)
     screen = Screen(width(sys.stdout), coloured(sys.stdout))
     if model is not None:
         lines = _price(model, chosen, screen)
@@ -83,7 +85,7 @@ def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
     from loopaudit.cli.catalog import rules
     from loopaudit.guards import presets
     from loopaudit.render.not_loops import KINDS, kind_page
-    from loopaudit.render.pages import format_page, preset_page, rule_page
+    from loopaudit.render.pages import format_page, mapping_page, preset_page, rule_page
 
     known = rules()
     names = presets.names(user)
@@ -98,11 +100,13 @@ def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
             pages.append(preset_page(preset, presets.unreachable(preset), screen))
     if name in formats:
         pages.append(format_page(plugins.load(formats[name], f"format {name}"), screen))
+    if name in ("map", "--map"):
+        pages.append(mapping_page(screen))
     if name in KINDS:
         pages.append(kind_page(name, screen))
     if not pages:
         sets = [preset_name.partition(":")[0] for preset_name in names]
-        hint = _closest(name, dict.fromkeys([*known, *sets, *names, *formats, *KINDS]))
+        hint = _closest(name, dict.fromkeys([*known, *sets, *names, *formats, *KINDS, "map"]))
         raise UsageError(f"nothing is called {name!r}", hint)
     for number, page in enumerate(pages):
         if number:

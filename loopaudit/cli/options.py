@@ -119,6 +119,7 @@ def audit_options(
     until: float | None = None,
     task_type: str | None = None,
     log_format: str | None = None,
+    mapping: str | None = None,
     processes: int | None = None,
     excerpts: bool = False,
     estimate: bool = False,
@@ -129,11 +130,18 @@ def audit_options(
     What is odd but can be used is said on stderr, unless `quiet`.
     """
     from loopaudit.guards.presets import variables
-    from loopaudit.plugins import format_names
+    from loopaudit.plugins import MAPPED, format_names, from_settings, load
     from loopaudit.replay.audit import AuditOptions
     from loopaudit.settings import unknown_variables
 
-    if log_format is not None and log_format not in format_names():
+    from_settings(settings)
+    if mapping is not None:
+        if log_format is not None:
+            raise UsageError("--map and --log-format are two readers", "give one of them")
+        log_format = f"{MAPPED}{mapping}"
+    if log_format is not None and log_format.startswith(MAPPED):
+        load(log_format, "mapping")
+    elif log_format is not None and log_format not in format_names():
         raise UsageError(
             f"unknown log format {log_format!r}", f"one of {', '.join(sorted(format_names()))}"
         )

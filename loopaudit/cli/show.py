@@ -59,6 +59,10 @@ def show(
     task_type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Judge the run as one of this type of task.")
     ] = None,
+    map: Annotated[
+        str | None,
+        typer.Option("--map", metavar="FILE", help="Read by this mapping (see explain map)."),
+    ] = None,
     log_format: Annotated[
         str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
     ] = None,
@@ -87,6 +91,7 @@ def show(
         guards=guard or preferred.guards,
         task_type=task_type,
         log_format=log_format,
+        mapping=map,
         excerpts=True,
     )
     found, report = find_run(options, run)

@@ -44,6 +44,9 @@ _YAML_HEAD = re.compile(rb"\s*(?:---|#|[A-Za-z_][\w-]*:(?:\s|$))")
 
 def load_format(name: str) -> Format:
     """The format called `name`. Raises `UsageError` with the closest names."""
+    if name.startswith(plugins.MAPPED):
+        mapped: Format = plugins.load(name, "mapping")
+        return mapped
     names = plugins.format_names()
     if name not in names:
         close = difflib.get_close_matches(name, names, 3)
@@ -153,9 +156,10 @@ class Head:
         best, form = ranking[0]
         if best < MIN_CONFIDENCE:
             close = ", ".join(f"{f.name} {score:.0%}" for score, f in ranking[:3] if score > 0)
+            close = f"; closest: {close}" if close else ""
             raise UnknownFormatError(
-                f"{sample.path}: {NOBODYS}; {_seen(sample.records)}",
-                f"closest: {close or 'none'}; --log-format NAME forces one",
+                f"{sample.path}: {NOBODYS}; {_seen(sample.records)}{close}",
+                "--map FILE reads any JSON lines (explain map); --log-format NAME forces a reader",
             )
         return form, best
 

@@ -55,6 +55,26 @@ def preset_page(preset: Preset, unreachable: Sequence[str], screen: Screen) -> I
         yield from screen.row(f"unreachable: {text}", "yellow", indent=2)
 
 
+def mapping_page(screen: Screen) -> Iterator[str]:
+    from loopaudit.formats.native.mapped import EXAMPLE
+
+    yield from screen.row("map: any JSON lines, read by a mapping in TOML", "bold")
+    for text in (
+        "`--map FILE.toml` reads every input by that mapping; `[plugins.formats]` in the settings "
+        'gives one a name: `tickets = "map:tickets.toml"`, used where the records have the fields '
+        "of `detect`, or with `--log-format tickets`. A reader in Python is named there as "
+        '`"module:FORMAT"` or `"FILE.py:FORMAT"`; an installed package declares it under the '
+        "entry point `loopaudit.formats` (see loopaudit/formats/base.py).",
+        "On the right of each field is the path of what stands in a record: keys with dots "
+        "between, numbers for places in lists, or a list of keys where a name has dots itself. All "
+        "tables but one of [response] and [call] may be left out.",
+    ):
+        yield from screen.row(text, indent=2)
+    yield ""
+    for line in EXAMPLE.splitlines():
+        yield f"  {line}".rstrip()
+
+
 def format_page(found: Format, screen: Screen) -> Iterator[str]:
     yield from screen.row(f"{found.name}: {found.title}", "bold")
     if found.describes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 
-from loopaudit import __version__, task_types
+from loopaudit import __version__, plugins, task_types
 from loopaudit.effects import ToolTable
 from loopaudit.errors import UsageError
 from loopaudit.findings import (
@@ -184,6 +184,7 @@ def make_plan(options: AuditOptions) -> Plan:
         guards=guards,
         default=default,
         log_format=options.log_format,
+        formats=plugins.from_settings(settings),
         task_type=options.task_type,
         keep=keep,
         mask=from_settings(settings.table("masks"), partial(settings.place, "masks")),

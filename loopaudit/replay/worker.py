@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from loopaudit import plugins
 from loopaudit.effects import ToolTable
 from loopaudit.findings import Failure, Reading
 from loopaudit.guards.presets import Preset
@@ -35,6 +36,7 @@ class Plan:
     guards: tuple[Preset, ...]
     default: Preset  # its findings are reported; may be one of `guards`
     log_format: str | None = None
+    formats: tuple[tuple[str, str], ...] = ()  # of the settings: name, reference
     task_type: str | None = None
     keep: Keep = field(default_factory=Keep)
     mask: Callable[[str], str] = mask
@@ -46,6 +48,7 @@ class Plan:
 
 def ingest(sources: list[Source], plan: Plan) -> Ingested:
     """Read `sources` as one job."""
+    plugins.register(plan.formats)
     build = partial(
         RunAssembler,
         keep=plan.keep,

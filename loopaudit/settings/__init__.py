@@ -17,7 +17,7 @@ from typing import Any
 from loopaudit.errors import ConfigError
 from loopaudit.settings.values import Place, Table, closest
 
-__all__ = ["TABLES", "Layer", "Place", "Settings", "Table", "load", "unknown_variables"]
+__all__ = ["TABLES", "Layer", "Place", "Settings", "Table", "alone", "load", "unknown_variables"]
 
 #: what may stand at the top of a settings file
 TABLES = (
@@ -106,6 +106,12 @@ def load(
         _check_tables(layer)
         values = _merge(values, layer.data)
     return Settings(kept, values)
+
+
+def alone(path: str | Path) -> Settings:
+    """One TOML file by itself, whatever its tables, with the lines of its keys. `ConfigError`."""
+    layer = _read(Path(path))
+    return Settings((layer,), layer.data)
 
 
 def _nearest(folder: Path) -> Layer | None:

@@ -216,7 +216,7 @@ def test_an_unknown_log_says_what_can_be_done(tmp_path: Path) -> None:
     path.write_text('[{"b": 1, "a": 2}]')
     ended = run("report", path)
     said = f"loopaudit: {path}: no reader knows this log; its records have a, b"
-    hint = "hint: loopaudit explain lists the formats; --log-format NAME forces one"
+    hint = "hint: --map FILE reads any JSON lines (explain map); --log-format NAME forces a reader"
     assert (ended.code, ended.err.splitlines()) == (2, [said, hint])
 
 
