@@ -8,6 +8,7 @@ else the one whose id sorts first.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
 from loopaudit.ingest.sources import PACKED_SUFFIXES, Source
@@ -101,7 +102,7 @@ def mark_inherited(runs: Sequence[RunResult]) -> int:
                 if other != number:
                     shared.setdefault(response, {other}).add(number)
     if not shared:
-        return _mark_renamed(runs)
+        return _mark_renamed(runs) + _mark_checkpoints(runs)
     named = {f.run.forked_from for f in runs if f.run.forked_from}
     holders = {n for numbers in shared.values() for n in numbers}
     tokens = {
@@ -122,6 +123,7 @@ def mark_inherited(runs: Sequence[RunResult]) -> int:
             if owners.get(response, number) != number
         }
     _mark_renamed(runs)
+    _mark_checkpoints(runs)
     return sum(len(found.inherited) for found in runs)
 
 
@@ -147,6 +149,29 @@ def _mark_renamed(runs: Sequence[RunResult]) -> int:
             found.inherited.add(step)
         total += len(found.inherited)
     return total
+
+
+def _mark_checkpoints(runs: Sequence[RunResult]) -> int:
+    """Conversations saved again and again as they grow, without ids or times: what stands in one
+    of a folder from its first to its last response is inherited by a longer one that begins so."""
+    ends: dict[tuple[str, str], set[int]] = {}
+    for found in runs:
+        if len(found.columns) and len(found.columns.past) == len(found.columns):
+            ends.setdefault(_shelf(found), set()).add(found.columns.past[-1])
+    total = 0
+    for found in runs:
+        known = ends.get(_shelf(found), ())
+        past = found.columns.past
+        copied = next((n for n in range(len(past) - 1, 0, -1) if past[n - 1] in known), 0)
+        if copied:
+            found.inherited = found.inherited | set(range(copied))
+            total += copied
+    return total
+
+
+def _shelf(found: RunResult) -> tuple[str, str]:
+    """Where checkpoints of one conversation lie: in one folder, in one format."""
+    return os.path.dirname(found.run.path), found.run.format
 
 
 def inherited_unseen(runs: Sequence[RunResult]) -> list[str]:

@@ -62,6 +62,8 @@ class StepColumns:
     tool: array[int] = field(default_factory=partial(array, "i"))  # into `tools`, one a call
     spawned: dict[str, int] = field(default_factory=dict)  # id of a call that starts a run -> step
     paths: dict[int, str] = field(default_factory=dict)  # where it is not the run's path
+    #: of logs without sessions, ids and times: digest of all up to each response, else empty
+    past: array[int] = field(default_factory=partial(array, "Q"))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -139,10 +141,14 @@ LONG_ID = 16
 def _identity(step: Step) -> int:
     """Digest by which a response is known again in another file; 0: it cannot be known again.
 
-    Short ids ("r1") are used by unrelated logs: those must agree in time and model too.
+    Short ids ("r1") are used by unrelated logs: those must agree in time and model too. Without any
+    id, a time to the millisecond and all that the response holds must agree.
     """
     if step.id is None:
-        return 0
+        if step.at is None or step.at == int(step.at):
+            return 0
+        held = f"{step.model}|{step.usage}|{step.text_key}|{[call.key for call in step.calls]}"
+        return digest(f"{step.at}|{held}")
     if len(step.id) >= LONG_ID:
         return digest(step.id)
     return 0 if step.at is None else digest(f"{step.id}|{step.at}|{step.model}")
@@ -164,7 +170,7 @@ def columns(run: Run) -> tuple[StepColumns, int]:
     table = StepColumns([], [], [], [])
     # a log with ids of its own is known by them; only others need to be compared as a whole
     parts: list[str] | None = [] if run.session is None else None
-    requests = compactions = 0
+    requests = compactions = past = 0
     steps, run.steps = run.steps, []
     steps.reverse()
     while steps:
@@ -209,6 +215,12 @@ def columns(run: Run) -> tuple[StepColumns, int]:
             if parts is not None:
                 parts.append(f"{step.id}|{step.at}|{step.text_key}")
                 parts += [f"{call.id}|{call.key}|{call.result}" for call in step.calls]
+                if step.id is None and step.at is None and len(table.past) == place:
+                    asked = [(boundary.kind.value, boundary.text) for boundary in step.before]
+                    spoken = f"{step.text_key}|{[call.key for call in step.calls]}"
+                    past = digest(f"{past}|{asked}|{spoken}")
+                    table.past.append(past)
+                    past = digest(f"{past}|{[call.result for call in step.calls]}")
     table.models += models
     table.services += services
     table.notes += notes

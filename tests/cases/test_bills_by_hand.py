@@ -565,3 +565,39 @@ def test_a_cache_larger_than_the_input_lies_beside_it(tmp_path: Path) -> None:
     model = use(11_932, 3, 10)
     path = traced(tmp_path, span(1, None, "chat", gen_ai__operation__name="chat", **model))
     assert bill(path)[0] == 11_945
+
+
+# -- conversations without ids and times ----------------------------------------------------------
+
+
+def talk(number: int, told: str = "") -> list[Line]:
+    """Question and answer `number`; the answers of a conversation differ."""
+    asked = {"role": "user", "content": f"question {number} about the lake{told}"}
+    return [asked, {"role": "assistant", "content": f"answer {number}{told} is here"}]
+
+
+def saved(folder: Path, name: str, *messages: Line) -> Path:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"messages": list(messages)}))
+    return path
+
+
+def test_a_conversation_saved_as_it_grows(tmp_path: Path) -> None:
+    """Three checkpoints of one conversation: three responses, whatever the order."""
+    whole = [message for n in range(3) for message in talk(n)]
+    paths = [saved(tmp_path, f"c{n}", *whole[: 2 * n]) for n in (1, 2, 3)]
+    for order in itertools.permutations(paths):
+        totals = report(*order)["totals"]
+        assert (totals["responses"], totals["duplicates_removed"]) == (3, 3)
+    assert report(paths[2])["totals"]["responses"] == 3
+
+
+def test_conversations_that_begin_alike_are_not_copies(tmp_path: Path) -> None:
+    """Two trials of a task with the same first answer, both bought; and one in another folder."""
+    saved(tmp_path, "a", *talk(1), *talk(2, " by boat"))
+    saved(tmp_path, "b", *talk(1), *talk(2, " on foot"))
+    assert report(tmp_path)["totals"]["responses"] == 4
+    other = tmp_path / "other"
+    other.mkdir()
+    saved(other, "a", *talk(1))
+    assert report(tmp_path)["totals"]["responses"] == 5
