@@ -210,3 +210,17 @@ def test_a_completed_task_says_so():
 def test_other_lists_are_not_claimed():
     assert sniff(Sample("x", [[{"role": "user", "content": "hi"}]], True)) == 0.0
     assert sniff(Sample("x", [[{"ts": 1, "type": "x"}]], True)) == 0.0
+
+
+def test_the_spend_of_deleted_messages_is_not_lost():
+    gone = json.dumps(
+        {"tokensIn": 1, "tokensOut": 2, "cacheWrites": 3, "cacheReads": 4, "cost": 0.5}
+    )
+    run = run_of("cline", [[said(0, "deleted_api_reqs", gone), request(1)]])
+    assert tokens(run) == {
+        "fresh_input": 11,
+        "output": 7,
+        "cache_write_unsplit": 23,
+        "cache_read": 304,
+    }
+    assert [step.kind.value for step in run.steps] == ["compaction", "model"]

@@ -121,3 +121,18 @@ def test_it_is_not_taken_for_a_rollout_or_claude_code():
     assert codex_exec.sniff(sample) > 0.9
     assert codex.sniff(sample) < 0.5
     assert claude_code.sniff(sample) < 0.5
+
+
+def test_a_turn_without_usage_does_not_move_the_counter():
+    said = item("agent_message", "i", text="x")
+    records = [
+        START,
+        said,
+        turn(1000, 0, 60),
+        said,
+        event("turn.completed"),
+        said,
+        turn(1500, 0, 70),
+    ]
+    run = run_of("codex_exec", records)
+    assert sum(step.usage.total for step in run.steps if step.usage) == 1570

@@ -295,3 +295,25 @@ def test_events_of_sub_agents_are_runs_of_their_own():
     assert (child.parent, child.parent_call, child.agent) == ("sess", "Agent_0", "coder")
     assert tokens(child)["fresh_input"] == 9
     assert tokens(runs["sess"])["fresh_input"] == 50
+
+
+def test_the_state_of_the_prompt_is_read_only_where_there_is_no_wire(tmp_path):
+    call = {"id": "Shell_0", "type": "function", "function": {"name": "Shell", "arguments": "{}"}}
+    rows = [
+        {"role": "_checkpoint", "id": 0},
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{"type": "text", "text": "x"}], "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "Shell_0", "content": "ok"},
+        {"role": "_usage", "token_count": 900},
+    ]
+    write_lines(tmp_path / "sess/context.jsonl", rows)
+    _, (alone,) = ingest(tmp_path)
+    assert [statuses(run) for run in alone.runs] == [["ok"]]
+    assert alone.inputs[0].format == "kimi_cli"
+    write_lines(
+        tmp_path / "sess/wire.jsonl",
+        [wire("StepBegin", n=1), old_call("Shell_0"), status("chatcmpl-1")],
+    )
+    _, (state, log) = ingest(tmp_path)
+    assert (state.runs, len(log.runs)) == ([], 1)
+    assert state.inputs[0].records_ignored == {"prompt state (read with wire.jsonl)": 5}

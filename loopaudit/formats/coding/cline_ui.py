@@ -21,6 +21,7 @@ from loopaudit.model import (
     ResultPiece,
     RunPiece,
     StepKind,
+    Usage,
 )
 
 _STATUS = re.compile(r"\b([45]\d\d)\b")
@@ -105,13 +106,7 @@ class Ui:
     def _request(self, line: int, at: float | None, item: Json, facts: Any) -> None:
         facts = facts if isinstance(facts, dict) else {}
         self._seen = set()
-        usage = named_usage(
-            facts,
-            fresh="tokensIn",
-            read="cacheReads",
-            write="cacheWrites",
-            output="tokensOut",
-        )
+        usage = _usage(facts)
         info = table(item, "modelInfo")
         self._step = ResponsePiece(
             self.run,
@@ -179,6 +174,13 @@ class Ui:
             self._pieces.append(BoundaryPiece(run, line, BoundaryKind.GUARD, at, text))
         elif kind in ("resume_task", "resume_completed_task"):
             self._pieces.append(BoundaryPiece(run, line, BoundaryKind.RESUME, at))
+        elif kind in ("api_req_deleted", "deleted_api_reqs"):  # sums of messages that are gone
+            usage = _usage(facts)
+            cost = dollars(facts.get("cost")) if isinstance(facts, dict) else None
+            if usage is not None or cost:
+                step = ResponsePiece(run, line, at=at, usage=usage, cost=cost or None)
+                step.kind = StepKind.COMPACTION  # spent, but no step that can be counted
+                self._pieces.append(step)
         elif kind in ("condense_context", "summarize_task"):
             cost = dollars(facts.get("cost")) if isinstance(facts, dict) else None
             if cost:
@@ -213,6 +215,12 @@ def _failure(
         message=said,
         gave_up=gave_up,
         layer="cline",
+    )
+
+
+def _usage(facts: Any) -> Usage | None:
+    return named_usage(
+        facts, fresh="tokensIn", read="cacheReads", write="cacheWrites", output="tokensOut"
     )
 
 

@@ -77,7 +77,9 @@ class CodexExecReader(SessionReader):
 
     def _spent(self, value: Any) -> Usage | None:
         """What the turn added to the counter of the thread."""
-        counter = {key: count(table({"u": value}, "u").get(key)) or 0 for key in _KINDS}
+        if not isinstance(value, dict):
+            return None
+        counter = {key: count(value.get(key)) or 0 for key in _KINDS}
         before = self._counter
         if before and all(counter[key] >= before[key] for key in _KINDS):
             turn = {key: counter[key] - before[key] for key in _KINDS}

@@ -144,7 +144,7 @@ class GeminiCliReader(SessionReader):
     def _message(self, line: int, message: Json) -> list[Piece]:
         run = self._run = self._run or self.new_run()
         kind = message.get("type")
-        if kind in ("gemini", "model"):
+        if kind in ("gemini", "model", "qwen"):
             return self._answer(run, line, message)
         key = name(message.get("id"))
         if key is not None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from loopaudit.formats.apis.openai_chat import message_pieces
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.coding.kimi_cli_wire import Wire
 from loopaudit.formats.coding.outputs import ended
@@ -56,6 +57,8 @@ class KimiReader(SessionReader):
         self._known: Usage | None = None  # usage of the step that ended last
         self._denied: set[str] = set()
         self._wire = Wire(self._run)
+        beside_wire = os.path.join(os.path.dirname(path), "wire.jsonl")
+        self._wired = path not in ("", "-") and os.path.isfile(beside_wire)
         self._handlers = {
             "turn.prompt": self._prompt,
             "turn.steer": self._prompt,
@@ -78,6 +81,8 @@ class KimiReader(SessionReader):
             pieces.append(self.begun(self._run, line, **self._facts))
         message = record.get("message")
         kind = record.get("type")
+        if kind is None and isinstance(record.get("role"), str):
+            return self._state(line, record, pieces)
         if isinstance(message, dict) and isinstance(message.get("type"), str):
             found = self._wire.read(line, seconds(record.get("timestamp")), message)
             if found is None:
@@ -102,6 +107,18 @@ class KimiReader(SessionReader):
         pieces = self.emit(self._wire.close())
         super().end()
         return pieces
+
+    def _state(self, line: int, record: Json, pieces: list[Piece]) -> Iterable[Piece]:
+        """A row of `context.jsonl`, the state of the prompt: all there is before the wire came."""
+        if self._wired:
+            return self.ignore("prompt state (read with wire.jsonl)")
+        found = message_pieces(record)
+        if not found:
+            return self.ignore(f"row of role {record['role']}")
+        for piece in found:
+            piece.run, piece.line = self._run, line
+        self.used += 1
+        return self.emit([*pieces, *found])
 
     # -- turns ------------------------------------------------------------------------------------
 
@@ -242,6 +259,7 @@ def _figures(value: Any) -> Usage | None:
 
 
 _EVENTS = ("turn.", "context.", "llm.", "usage.record", "config.update", "tools.set_active_tools")
+_STATE = ("_system_prompt", "_checkpoint", "_usage")  # roles of rows of `context.jsonl`
 _WIRE = frozenset(
     (
         *("TurnBegin", "TurnEnd", "StepBegin", "ContentPart", "ToolCall", "ToolResult"),
@@ -260,6 +278,8 @@ def sniff(sample: Sample) -> float:
             found += words(message.get("type")) in _WIRE
         elif kind == "metadata" and "protocol_version" in record:
             head += 1
+        elif kind is None and words(record.get("role")) in _STATE:
+            return 0.95
         elif isinstance(kind, str):
             found += kind.startswith(_EVENTS) and seconds(record.get("time")) is not None
         elif "agents" in record and "workDir" in record and len(sample.records) == 1:
