@@ -189,7 +189,8 @@ def _refine(error: ErrorClass, words: str) -> ErrorClass:
 
 _THREE_DIGITS = re.compile(r"[0-9]{3}")
 # a number that can be a status: no part of a word, path, version, decimal, clock time or percentage
-_CANDIDATE = re.compile(r"(?<![0-9a-z_./#\-])[45][0-9]{2}(?![0-9a-z_%]|[.,:][0-9])")
+# (the first figure goes before what may not precede it: a search then skips to it)
+_CANDIDATE = re.compile(r"[45](?<![0-9a-z_./#\-].)[0-9]{2}(?![0-9a-z_%]|[.,:][0-9])")
 # what may stand between the name of a status and its figure
 _BETWEEN = r"(?:[\"']?[ \t]*[:=：]?[ \t]*[\"'(\[]?|[ \t]+(?:is|was|of)[ \t]+)\Z"
 _NAMED = re.compile(
@@ -251,6 +252,9 @@ def _in_brackets(words: str, start: int) -> bool:
 # -- codes and words ------------------------------------------------------------------------------
 
 _Phrase = tuple[str, bool, ErrorClass]  # may it stand inside a word?
+_LETTERS = re.compile(r"[a-z]+")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]+")
+_GLUED = 10  # letters at least of a phrase that may stand inside a word
 
 
 def _phrases(table: dict[str, list[str]]) -> tuple[_Phrase, ...]:
@@ -261,12 +265,64 @@ def _phrases(table: dict[str, list[str]]) -> tuple[_Phrase, ...]:
     )
 
 
+_Held = tuple[set[str], str, str]
+
+
+def _held(words: str) -> _Held:
+    """What lower-case text holds: beginnings of its words, its long words, its Chinese."""
+    runs = set(_LETTERS.findall(words))
+    long = " ".join([run for run in runs if len(run) >= _GLUED])
+    chinese = "" if words.isascii() else " ".join(_CHINESE.findall(words))
+    return {run[:4] for run in runs}, long, chinese
+
+
+class _Table:
+    """Phrases, with a quick way to leave out most of those that a text does not hold."""
+
+    def __init__(self, phrases: tuple[_Phrase, ...]) -> None:
+        self._phrases = phrases
+        self._any: list[int] = []  # numbers of phrases that any text may hold
+        self._chinese: list[tuple[str, int]] = []
+        self._glued: list[tuple[str, int]] = []  # that stand inside a run of letters
+        # by the first four letters of its first word; the same of its other words
+        self._by_stem: dict[str, list[tuple[frozenset[str], int]]] = {}
+        for number, (word, inside, _) in enumerate(phrases):
+            runs = _LETTERS.findall(word)
+            if _CHINESE.fullmatch(word):
+                self._chinese.append((word, number))
+            elif inside and runs == [word] and len(word) >= _GLUED:
+                self._glued.append((word, number))
+            elif (
+                inside
+                or not word[0].isalpha()
+                or not word.isascii()
+                or (runs == [word] and len(word) < 4)
+            ):
+                self._any.append(number)
+            else:  # it begins a word, and its last word may go on
+                whole = {run[:4] for run in runs if len(run) >= 4 or not word.endswith(run)}
+                first = runs[0][:4]
+                self._by_stem.setdefault(first, []).append((frozenset(whole - {first}), number))
+
+    def possible(self, held: _Held) -> list[_Phrase]:
+        """The phrases that a text may hold, in the order of the table."""
+        stems, long, chinese = held
+        found = self._any.copy()
+        for stem in self._by_stem.keys() & stems:
+            found += [number for others, number in self._by_stem[stem] if others <= stems]
+        if long:
+            found += [number for word, number in self._glued if word in long]
+        if chinese:
+            found += [number for word, number in self._chinese if word in chinese]
+        found.sort()
+        return [self._phrases[number] for number in found]
+
+
 _TABLE = tomllib.loads((files("loopaudit") / "retry.toml").read_text("utf-8"))
 _CODES = {name: ErrorClass(error) for error, names in _TABLE["codes"].items() for name in names}
 _EXACT = {text: ErrorClass(error) for error, texts in _TABLE["exact"].items() for text in texts}
 _PHRASES = _phrases(_TABLE["words"])
-_ENGLISH = tuple(phrase for phrase in _PHRASES if phrase[0].isascii())
-_GENERAL = _phrases(_TABLE["general"])
+_WORDS, _GENERAL = _Table(_PHRASES), _Table(_phrases(_TABLE["general"]))
 _SPENT_WORDS = tuple(word for word, _, error in _PHRASES if error is QUOTA)
 _OVERFLOW_WORDS = tuple(word for word, _, error in _PHRASES if error is OVERFLOW)
 
@@ -288,12 +344,18 @@ _SHORT_WINDOW = re.compile(
     r"per[ _-]?(?:minute|min\b|second|sec\b)|\b[rt]pm\b|每分钟|每秒"
     r"|(?:try again|retry) (?:in|after) [0-9.]+ ?m?s"
 )
-#: a test or a compiler reports on the code: the same call fails until something is changed
-_CODE_REPORT = re.compile(
-    r"\b[0-9]+ (?:tests? |specs? |examples?, )?(?:failed|failing|failures?)\b"
-    r"|^\s*(?:FAIL|FAILED|--- FAIL:)(?:\s|$)|\bAssertionError\b"
-    r"|\berror TS[0-9]+:|\berror\[E[0-9]+\]|个测试失败|测试未通过",
-    re.MULTILINE,
+#: a test or a compiler reports on the code: the same call fails until something is changed.
+#: Each pattern with what stands in every text that it finds
+_CODE_REPORTS = tuple(
+    (hint, re.compile(pattern, re.MULTILINE))
+    for hint, pattern in (
+        ("fail", r"\b[0-9]+ (?:tests? |specs? |examples?, )?(?:failed|failing|failures?)\b"),
+        ("FAIL", r"^\s*(?:FAIL|FAILED|--- FAIL:)(?:\s|$)"),
+        ("AssertionError", r"\bAssertionError\b"),
+        ("error TS", r"\berror TS[0-9]+:"),
+        ("error[E", r"\berror\[E[0-9]+\]"),
+        ("测试", r"个测试失败|测试未通过"),
+    )
 )
 _PYTHON_ERROR = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Timeout|Expired|Exit)\b.*$", re.M)
 #: a code in the body of an error, as JSON or as Python prints it
@@ -332,11 +394,12 @@ def _in_body(text: str) -> ErrorClass | None:
 
 @lru_cache(maxsize=1024)  # the errors of a loop are alike
 def _by_text(text: str) -> ErrorClass | None:
-    if _CODE_REPORT.search(text):
+    if any(hint in text and pattern.search(text) for hint, pattern in _CODE_REPORTS):
         return UNKNOWN
     text = _statement(text)
     words = text.lower()
-    first, word, error = _first(_ENGLISH if words.isascii() else _PHRASES, words)
+    held = _held(words)
+    first, word, error = _first(_WORDS, words, held)
     status = _status_in(words)
     if status is not None and (word is None or "\n" not in words[first : status[1]]):
         return _by_status(status[0], None, text)
@@ -345,11 +408,11 @@ def _by_text(text: str) -> ErrorClass | None:
         return _refine(named, words) if named in _VAGUE else named
     if error is THROTTLED or word in _VAGUE_WORDS:
         return _refine(error or PERMANENT, words)
-    return error or _by_weak_words(words)
+    return error or _by_weak_words(words, held)
 
 
-def _by_weak_words(words: str) -> ErrorClass | None:
-    general = _first(_GENERAL, words)[2]
+def _by_weak_words(words: str, held: _Held) -> ErrorClass | None:
+    general = _first(_GENERAL, words, held)[2]
     if general is not None or len(words) > _REFUSAL_SIZE:
         return general
     if _REFUSED.search(words):
@@ -368,10 +431,10 @@ def _statement(text: str) -> str:
     return text
 
 
-def _first(phrases: tuple[_Phrase, ...], words: str) -> tuple[int, str | None, ErrorClass | None]:
+def _first(table: _Table, words: str, held: _Held) -> tuple[int, str | None, ErrorClass | None]:
     """Where the first phrase of a table stands, the phrase, and its class."""
     best, which, error = len(words), None, None
-    for word, inside, its_error in phrases:
+    for word, inside, its_error in table.possible(held):
         at = words.find(word, 0, best + len(word) - 1)
         while at > 0 and not inside and "a" <= words[at - 1] <= "z":
             at = words.find(word, at + 1, best + len(word) - 1)

@@ -18,6 +18,8 @@ from loopaudit.model import (
 
 Json = dict[str, Any]
 
+_from_iso = datetime.fromisoformat
+
 #: more tokens than any one response can hold; beyond it a number is damage, not a count
 _MOST_TOKENS = 10**12
 #: the same of US dollars; picodollars of it fit 64 bits
@@ -37,7 +39,11 @@ def seconds(value: Any) -> float | None:
     """Seconds since the epoch from ISO 8601 text or an epoch number (s, ms, us or ns by size)."""
     if isinstance(value, str):
         try:
-            return _utc(datetime.fromisoformat(value))
+            moment = _from_iso(value)
+            if moment.tzinfo is UTC:  # nearly all logs
+                stamp = moment.timestamp()
+                return stamp if stamp >= 0 else None
+            return _utc(moment)
         except ValueError:
             pass
         try:

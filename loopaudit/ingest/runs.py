@@ -10,21 +10,24 @@ Rules, the same for all formats:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from sys import getsizeof, intern, maxsize
-from typing import Any
+from functools import partial
+from sys import intern, maxsize
 
 from loopaudit.effects import ToolTable
+from loopaudit.effects.table import NO_EFFECT
 from loopaudit.formats.base import Reader
 from loopaudit.ingest.again import Again
 from loopaudit.ingest.chants import LEAST, chant
 from loopaudit.ingest.counting import Context, Tokenizer
+from loopaudit.ingest.pairing import Pairing
+from loopaudit.ingest.repeated import Repeated
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
+from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT as PLACEHOLDER_OUTPUT
+from loopaudit.ingest.steps import larger, number, span
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (
-    BUCKETS,
     Attempt,
     AttemptPiece,
     Boundary,
@@ -32,29 +35,19 @@ from loopaudit.model import (
     BoundaryPiece,
     Call,
     CallPiece,
-    CallStatus,
     Piece,
     ResponsePiece,
     ResultPiece,
     Run,
     RunPiece,
     Step,
-    Usage,
     UsageMark,
 )
 from loopaudit.retry import classify
 
-#: Claude Code writes a placeholder of 1-8 output tokens before a stream has ended (measured on 273
-#: sessions, versions 2.0.7x-2.1.4x); with no finish reason on any piece it is a lower bound.
-PLACEHOLDER_OUTPUT = 8
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
 #: masked; past this they are read again from the log, or masked at once where that cannot be.
 HELD_TEXT = 2_000_000
-#: distinct calls from which on the arguments of old ones are no longer quoted
-LONG_RUN = 20_000
-#: of a repeated call so many results are quoted: whether a test failed is said in words only
-QUOTED = 4
-
 
 _RUN_FIELDS = (
     "session",
@@ -78,16 +71,11 @@ class _Builder:
     """A run under construction."""
 
     run: Run
+    repeated: Repeated
+    pairing: Pairing = field(default_factory=Pairing)
     steps: dict[str, Step] = field(default_factory=dict)  # by response id
     texts: dict[str, set[int]] = field(default_factory=dict)  # digests of the texts of open steps
-    by_id: dict[str, Call | list[Call]] = field(default_factory=dict)  # several: ids repeat
-    waiting: deque[Call] = field(default_factory=deque)  # unanswered calls in order
-    early: dict[str, list[ResultPiece]] = field(default_factory=dict)  # results before their call
     seen: set[tuple[str, int, float]] = field(default_factory=set)  # id, key, time of calls
-    keys: dict[int, Call] = field(default_factory=dict)  # first call of each key
-    held: dict[int, str] = field(default_factory=dict)  # result text of first calls
-    held_bytes: int = 0
-    repeats: dict[int, int] = field(default_factory=dict)  # calls of each key that repeats
     model: str | None = None  # of the run as a whole, where a response names none
     before: list[Boundary] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
@@ -185,7 +173,7 @@ class RunAssembler:
                 builder.context.fill()
             if builder.talk is not None:
                 self._said(builder)
-            _number(run, self.placeholder_outputs)
+            number(run, self.placeholder_outputs)
             if builder.model is not None:  # said of the run as a whole
                 for step in run.steps:
                     step.model = step.model or builder.model
@@ -199,7 +187,8 @@ class RunAssembler:
     def _builder(self, run_id: str) -> _Builder:
         builder = self._builders.get(run_id)
         if builder is None:
-            builder = _Builder(Run(id=run_id, path=self.path, format=self.format))
+            run = Run(id=run_id, path=self.path, format=self.format)
+            builder = _Builder(run, Repeated(self.mask, partial(self._rereader, run)))
             if self.tokenizer is not None:
                 builder.context = Context(self.tokenizer)
             self._builders[run_id] = builder
@@ -214,7 +203,7 @@ class RunAssembler:
                 setattr(run, name, value[:2_000] if name == "prompt" else value)
         if piece.model is not None:
             builder.model = intern(piece.model)
-        _span(run, piece.at)
+        span(run, piece.at)
 
     def _boundary(self, piece: BoundaryPiece) -> None:
         builder = self._builder(piece.run)
@@ -235,7 +224,7 @@ class RunAssembler:
                 builder.context.forgot()
             if text:
                 builder.context.heard(text)
-        _span(builder.run, piece.at)
+        span(builder.run, piece.at)
 
     def _attempt(self, piece: AttemptPiece) -> None:
         builder = self._builder(piece.run)
@@ -255,7 +244,7 @@ class RunAssembler:
                 layer=piece.layer,
             )
         )
-        _span(builder.run, piece.at)
+        span(builder.run, piece.at)
 
     def _response(self, piece: ResponsePiece) -> None:
         builder = self._builders.get(piece.run) or self._builder(piece.run)
@@ -282,17 +271,19 @@ class RunAssembler:
         return True
 
     def _open(self, builder: _Builder, piece: ResponsePiece) -> None:
-        step = Step(0, self.path, piece.line, piece.id, piece.kind, piece.at)
-        step.ended = piece.ended or piece.at
-        step.model = intern(piece.model) if piece.model else None
-        step.finish = intern(piece.finish) if piece.finish else None
-        step.service = intern(piece.service) if piece.service else None
-        step.usage, step.cost = piece.usage, piece.cost
-        step.attempts, step.before = builder.attempts or (), builder.before or ()
+        at, usage = piece.at, piece.usage
+        step = Step(0, self.path, piece.line, piece.id, piece.kind, at, piece.ended or at)
+        if piece.model:
+            step.model = intern(piece.model)
+        if piece.finish:
+            step.finish = intern(piece.finish)
+        if piece.service:
+            step.service = intern(piece.service)
+        step.usage, step.cost = usage, piece.cost
         if builder.attempts:
-            builder.attempts = []
+            step.attempts, builder.attempts = builder.attempts, []
         if builder.before:
-            builder.before = []
+            step.before, builder.before = builder.before, []
         builder.run.steps.append(step)
         if piece.id is not None:
             builder.steps[piece.id] = step
@@ -305,9 +296,9 @@ class RunAssembler:
             self._text(builder, step, piece.text)
         for position, call in enumerate(piece.calls):
             self._call(builder, step, call, piece, position)
-        _span(builder.run, piece.at)
+        span(builder.run, at)
         if piece.ended is not None:
-            _span(builder.run, piece.ended)
+            span(builder.run, piece.ended)
 
     @staticmethod
     def _usage_told(builder: _Builder, piece: ResponsePiece) -> None:
@@ -321,7 +312,7 @@ class RunAssembler:
         if builder.context is not None:
             self._usage_told(builder, piece)
         if piece.usage is not None:
-            step.usage = piece.usage if step.usage is None else _larger(step.usage, piece.usage)
+            step.usage = piece.usage if step.usage is None else larger(step.usage, piece.usage)
         if piece.text:
             self._text(builder, step, piece.text)
         for call in piece.calls:
@@ -337,7 +328,7 @@ class RunAssembler:
                 step.at = piece.at
             if step.ended is None or piece.at > step.ended:
                 step.ended = piece.at
-            _span(builder.run, piece.at)
+            span(builder.run, piece.at)
 
     def _text(self, builder: _Builder, step: Step, text: str) -> None:
         key = digest(text)
@@ -369,7 +360,7 @@ class RunAssembler:
         (step, texts), builder.talk = builder.talk, None
         step.said = mask_digest("".join(texts), self.mask)
 
-    def _key(self, tool: str, args: Any, arguments: bytes) -> int:
+    def _key(self, tool: str, args: object, arguments: bytes) -> int:
         """Digest of a call without the arguments that are bookkeeping. `arguments`: as a whole."""
         essential = self.tools.essential(tool, args)
         return call_key(tool, arguments if essential is args else canonical(essential))
@@ -382,22 +373,22 @@ class RunAssembler:
         response: ResponsePiece,
         position: int,
     ) -> None:
-        tool = intern(piece.tool)
+        tool, ident = intern(piece.tool), piece.id
         arguments = canonical(piece.args)
         key = self._key(tool, piece.args, arguments)
-        at = piece.at or response.at
-        if piece.id is not None and response.id is not None:
+        if step.calls and ident is not None and response.id is not None:
             for known in step.calls:
-                if known.id == piece.id and known.tool == tool:
+                if known.id == ident and known.tool == tool:
                     if known.key != key:  # the same call, its arguments streamed further
-                        self._forget(builder, known)
-                        self._describe(builder, known, piece.args, arguments, key)
+                        builder.repeated.forget(known)
+                        known.key = key
+                        self._describe(builder, known, piece.args, arguments)
                     else:
                         builder.run.duplicates += 1
                     return
-        call = Call(0, 0, position, piece.id, tool, key, piece.line or response.line)
-        call.started = at
-        self._describe(builder, call, piece.args, arguments, key)
+        call = Call(0, 0, position, ident, tool, key, piece.line or response.line)
+        call.started = at = piece.at or response.at
+        self._describe(builder, call, piece.args, arguments)
         if builder.context is not None:
             builder.context.said(step, arguments.decode("utf-8", "replace"))
         if step.calls:
@@ -405,195 +396,64 @@ class RunAssembler:
         else:
             builder.talk = None
             step.calls = [call]  # exactly one place: most responses hold one call
-        builder.waiting.append(call)
-        if piece.id is not None:
-            _file(builder.by_id, piece.id, call)
-            if response.id is None and at is not None:
-                builder.seen.add((piece.id, key, at))
-            early = builder.early.get(piece.id) if builder.early else None
-            if early:
-                self._attach(builder, call, early.pop(0), self.path)
+        if ident is not None and response.id is None and at is not None:
+            builder.seen.add((ident, key, at))
+        early = builder.pairing.called(call)
+        if early is not None:
+            self._attach(builder, call, early, self.path)
 
-    def _describe(
-        self, builder: _Builder, call: Call, args: Any, arguments: bytes, key: int
-    ) -> None:
-        effect = self.tools.classify(call.tool, args)
-        call.key = key
+    def _describe(self, builder: _Builder, call: Call, args: object, arguments: bytes) -> None:
         call.args = arguments[: self.keep.args].decode("utf-8", "replace")
-        call.args_size = 0 if args is None else _characters(arguments)
-        call.mutates, call.polls = effect.mutates, effect.polls
-        call.spawns, call.target = effect.spawns, effect.target
-        builder.keys.setdefault(key, call)
+        plain = arguments.isascii()
+        size = len(arguments if plain else arguments.decode("utf-8", "replace"))
+        call.args_size = 0 if args is None else size
+        effect = self.tools.classify(call.tool, args)
+        if effect is not NO_EFFECT or call.mutates or call.polls or call.spawns or call.target:
+            call.mutates, call.polls, call.spawns, call.target = effect
+        builder.repeated.called(call)
 
-    def _forget(self, builder: _Builder, call: Call) -> None:
-        if builder.keys.get(call.key) is call:
-            del builder.keys[call.key]
-            text = builder.held.pop(call.key, None)
-            if text is not None:
-                builder.held_bytes -= getsizeof(text)
+    # -- results ----------------------------------------------------------------------------------
 
     def _result(self, piece: ResultPiece) -> None:
         builder = self._builders.get(piece.run) or self._builder(piece.run)
-        _span(builder.run, piece.at)
-        call = self._answered_by(builder, piece)
+        span(builder.run, piece.at)
+        call = builder.pairing.answered_by(piece)
         if call is not None:
             self._attach(builder, call, piece, self.path)
         elif piece.call_id is None:
             builder.run.orphan_results += 1
-        elif piece.call_id in builder.by_id:
+        elif builder.pairing.knows(piece.call_id):
             builder.run.duplicates += 1
         else:
-            builder.early.setdefault(piece.call_id, []).append(piece)
-
-    def _answered_by(self, builder: _Builder, piece: ResultPiece) -> Call | None:
-        if piece.call_id is not None:
-            known = builder.by_id.get(piece.call_id)
-            if isinstance(known, list):
-                while known and known[0].answered:
-                    del known[0]
-                return next((call for call in known if not call.answered), None)
-            return None if known is None or known.answered else known
-        while builder.waiting and builder.waiting[0].answered:
-            builder.waiting.popleft()
-        for call in builder.waiting:
-            if not call.answered and (piece.tool is None or call.tool == piece.tool):
-                return call
-        return None
+            builder.pairing.keep(piece.call_id, piece)
 
     def _attach(self, builder: _Builder, call: Call, piece: ResultPiece, path: str) -> None:
         if path != builder.run.path:
             call.result_path = path
-        call.result_line = piece.line
-        call.status = piece.status
-        call.http_status, call.code = piece.http_status, piece.code
-        call.exit_code = piece.exit_code
-        call.ended = piece.at
-        if piece.at is None and piece.duration is not None and call.started is not None:
-            call.ended = call.started + piece.duration
-        elif piece.duration is not None and piece.at is not None and call.started is None:
-            call.started = piece.at - piece.duration
-        waiting = builder.waiting
-        while waiting and waiting[0].status is not CallStatus.UNANSWERED:
-            waiting.popleft()
+        at, duration = piece.at, piece.duration
+        call.result_line, call.status = piece.line, piece.status
+        call.http_status, call.code, call.exit_code = piece.http_status, piece.code, piece.exit_code
+        call.ended = at
+        if duration is not None:
+            if at is None and call.started is not None:
+                call.ended = call.started + duration
+            elif at is not None and call.started is None:
+                call.started = at - duration
+        builder.pairing.settle()
         if piece.text is None:
             return  # an end without a recorded result: nothing to compare
-        text = result_text(piece.text)
+        text = piece.text if type(piece.text) is str else result_text(piece.text)
         if builder.context is not None:
             builder.context.heard(text)
         fill_result(call, text, self.keep, self.words)
-        self._compare(builder, call, text)
-
-    def _compare(self, builder: _Builder, call: Call, text: str) -> None:
-        """Keep the promise that results of repeated calls are masked."""
         if self.live:
             call.masked = mask_digest(text, self.mask)
             call.text = call.text or quote(text)
-            return
-        first = builder.keys.get(call.key)
-        if first is None or first is call:
-            builder.keys[call.key] = call
-            self._hold(builder, call.key, text)
-            return
-        held = builder.held.pop(call.key, None)
-        if held is not None:
-            builder.held_bytes -= getsizeof(held)
-        seen = builder.repeats[call.key] = builder.repeats.get(call.key, 1) + 1
-        if seen <= QUOTED and call.text is None:
-            call.text = quote(text)
-        if call.result == first.result:
-            if first.masked is None:
-                first.masked = mask_digest(text, self.mask)
-            call.masked = first.masked
-            return
-        call.masked = mask_digest(text, self.mask)
-        if first.masked is None and first.result is not None:
-            old = self._again(builder, first) if held is None else held
-            first.masked = None if old is None else mask_digest(old, self.mask)
+        else:
+            builder.repeated.answered(call, text, self.held_text)
 
-    def _hold(self, builder: _Builder, key: int, text: str) -> None:
-        builder.held[key] = text
-        builder.held_bytes += getsizeof(text)
-        while builder.held_bytes > self.held_text:
-            oldest = next(iter(builder.held))
-            evicted = builder.held.pop(oldest)
-            builder.held_bytes -= getsizeof(evicted)
-            call = builder.keys[oldest]
-            if len(builder.keys) > LONG_RUN:
-                call.args = None
-            if self._rereader(builder, call) is None:
-                call.masked = mask_digest(evicted, self.mask)
-
-    def _rereader(self, builder: _Builder, call: Call) -> Again | None:
+    def _rereader(self, run: Run, call: Call) -> Again | None:
         """What can read the result of `call` again; None where nothing can."""
         if call.id is None:
             return None
-        return self._rereaders.get(call.result_path or builder.run.path)
-
-    def _again(self, builder: _Builder, call: Call) -> str | None:
-        rereader = self._rereader(builder, call)
-        if rereader is None or call.id is None or call.result_line is None:
-            return None
-        value = rereader.result(call.result_line, call.id)
-        return None if value is None else result_text(value)
-
-
-def _characters(text: bytes) -> int:
-    """Characters of UTF-8 text."""
-    return len(text) if text.isascii() else len(text.decode("utf-8", "replace"))
-
-
-def _file(by_id: dict[str, Call | list[Call]], id: str, call: Call) -> None:
-    """Note a call under its id; ids may repeat, and an older one may still wait for its answer."""
-    known = by_id.get(id)
-    if isinstance(known, list):
-        known.append(call)
-    elif known is None or known.answered:
-        by_id[id] = call
-    else:
-        by_id[id] = [known, call]
-
-
-def _larger(a: Usage, b: Usage) -> Usage:
-    """Field-wise maximum: early pieces carry placeholders, the last the final figures."""
-    for name in BUCKETS:
-        new = getattr(b, name)
-        if new is not None:
-            old = getattr(a, name)
-            if old is None or new > old:
-                setattr(a, name, new)
-    if a.mark is not b.mark and b.mark is UsageMark.REPORTED:
-        a.mark = b.mark
-    if a.note is None:
-        a.note = b.note
-    return a
-
-
-def _span(run: Run, at: float | None) -> None:
-    if at is None:
-        return
-    if run.started is None or at < run.started:
-        run.started = at
-    if run.ended is None or at > run.ended:
-        run.ended = at
-
-
-def _number(run: Run, placeholder_outputs: bool) -> None:
-    flat = 0
-    for index, step in enumerate(run.steps):
-        step.index = index
-        for position, call in enumerate(step.calls):
-            call.index, call.step, call.position = flat, index, position
-            flat += 1
-            if call.ended is not None and (step.ended is None or call.ended > step.ended):
-                step.ended = call.ended
-        usage = step.usage
-        if (
-            placeholder_outputs
-            and usage is not None
-            and step.finish is None
-            and usage.output is not None
-            and usage.output <= PLACEHOLDER_OUTPUT
-            and usage.mark is UsageMark.REPORTED
-        ):
-            usage.mark = UsageMark.LOWER_BOUND
-            usage.note = usage.note or "output written before the stream ended"
+        return self._rereaders.get(call.result_path or run.path)

@@ -32,6 +32,7 @@ from loopaudit.formats.coding.claude_code_text import (
     user_text,
 )
 from loopaudit.formats.coding.claude_code_threads import Threads
+from loopaudit.formats.coding.claude_code_usage import UsageReader
 from loopaudit.formats.shapes import Json, seconds, words
 from loopaudit.model import BoundaryKind, Piece, RunPiece
 
@@ -62,6 +63,7 @@ class ClaudeCodeReader(Reader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._threads = Threads(path)
+        self._usages = UsageReader()
         self._calls = self._results = 0
         self._seen: set[str] = set()  # uuids of lines that became boundaries
         self._hooks: dict[str, list[str]] = {}  # hook texts since the last response, by run
@@ -120,7 +122,7 @@ class ClaudeCodeReader(Reader):
         return place.pieces
 
     def _response(self, place: Place, record: Json, message: Json) -> None:
-        added = add_response(place, record, message, self._threads)
+        added = add_response(place, record, message, self._threads, self._usages)
         if added is None:
             self._reject(place.line, "a message without content and usage")
             return

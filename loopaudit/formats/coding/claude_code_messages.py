@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from loopaudit.formats.coding.claude_code_text import ending, exit_code, result_text
 from loopaudit.formats.coding.claude_code_threads import Threads
-from loopaudit.formats.coding.claude_code_usage import service, usage_of
+from loopaudit.formats.coding.claude_code_usage import UsageReader, service_of, usage_of
 from loopaudit.formats.shapes import Json, dollars, number, words
 from loopaudit.formats.usages import beside
 from loopaudit.model import (
@@ -40,16 +40,17 @@ class Place:
 
 
 def add_response(
-    place: Place, record: Json, message: Json, threads: Threads
+    place: Place, record: Json, message: Json, threads: Threads, usages: UsageReader
 ) -> tuple[int, int] | None:
     """Add the piece of a model response that `message` is, and the answers of server tools in it.
 
     Returns the numbers of calls and answers; None where the message holds nothing.
     """
     content = message.get("content")
-    usage = message.get("usage")
-    if content is None and usage is None:
+    given = message.get("usage")
+    if content is None and given is None:
         return None
+    run, line = place.run, place.line
     texts: list[str] = []
     calls: list[CallPiece] = []
     results: list[Piece] = []
@@ -64,11 +65,14 @@ def add_response(
                 texts.append(text)
         elif kind == "thinking":
             thought = block.get("thinking")
-            thinking += len(thought) if type(thought) is str else 0
+            if type(thought) is str:
+                thinking += len(thought)
         elif kind.endswith("tool_use"):  # the provider's own tools: server_tool_use
-            tool, ident = words(block.get("name")) or "?", words(block.get("id"))
-            calls.append(CallPiece(ident, tool, block.get("input")))
-            threads.calls(tool, ident, block.get("input"))
+            tool, call, args = block.get("name"), block.get("id"), block.get("input")
+            tool = tool if type(tool) is str and tool else "?"
+            call = call if type(call) is str else None
+            calls.append(CallPiece(call, tool, args))
+            threads.calls(tool, call, args)
         elif kind.endswith("tool_result"):
             results.append(_server_result(place, block))
     if type(content) is str:
@@ -77,13 +81,14 @@ def add_response(
     if type(ident) is not str or not ident:
         uuid = words(record.get("uuid"))
         ident = f"line:{uuid}" if uuid else None
-    if type(usage) is dict and usage.get("iterations"):
-        _add_beside(place, message, usage, ident)
+    if type(given) is dict and given.get("iterations"):
+        _add_beside(place, message, given, ident)
+    usage, service = (None, None) if given is None else usages.read(run, ident, given)
     cost = record.get("costUSD")
     place.pieces.append(
         ResponsePiece(
-            place.run,
-            place.line,
+            run,
+            line,
             ident,
             place.at,
             None,
@@ -91,12 +96,12 @@ def add_response(
             "\n".join(texts) if texts else None,
             thinking,
             tuple(calls) if calls else (),
-            None if usage is None else usage_of(usage),
+            usage,
             None if cost is None else dollars(cost),
             words(message.get("stop_reason")),
             # a compaction runs as an agent of its own where the log has it
-            StepKind.COMPACTION if "/acompact" in place.run else StepKind.MODEL,
-            service(usage) if type(usage) is dict else None,
+            StepKind.COMPACTION if "/acompact" in run else StepKind.MODEL,
+            service,
         )
     )
     if results:
@@ -116,7 +121,7 @@ def _add_beside(place: Place, message: Json, usage: Json, ident: str | None) -> 
                 model=entry.model or words(message.get("model")),
                 usage=usage_of(entry.usage),
                 kind=entry.kind,
-                service=service(usage),
+                service=service_of(usage),
             )
         )
 
@@ -124,10 +129,13 @@ def _add_beside(place: Place, message: Json, usage: Json, ident: str | None) -> 
 def add_result(place: Place, record: Json, block: Json, threads: Threads) -> None:
     """Add the answer that a `tool_result` block is, and the link to a sub-agent it tells of."""
     call = words(block.get("tool_use_id")) or words(record.get("sourceToolUseID"))
-    text = result_text(block.get("content"))
+    text = block.get("content")
+    if type(text) is not str:
+        text = result_text(text)
     plain = text if type(text) is str else ""
     status, code, spent, agent = CallStatus.OK, None, None, None
-    if block.get("is_error") in (True, "true"):
+    failed = block.get("is_error")
+    if failed and failed in (True, "true"):
         status = ending(plain, record.get("toolDenialKind"))
     facts = record.get("toolUseResult")
     if type(facts) is dict:
@@ -145,15 +153,17 @@ def add_result(place: Place, record: Json, block: Json, threads: Threads) -> Non
         place.pieces.append(threads.link(place.line, place.run, agent, call))
     place.pieces.append(
         ResultPiece(
-            run=place.run,
-            line=place.line,
-            call_id=call,
-            text=text,
-            at=place.at,
-            status=status,
-            code=code,
-            exit_code=exit_code(plain) if status is CallStatus.ERROR else None,
-            duration=spent / 1000 if spent is not None else None,
+            place.run,
+            place.line,
+            call,
+            text,
+            place.at,
+            status,
+            None,
+            None,
+            code,
+            exit_code(plain) if status is CallStatus.ERROR else None,
+            spent / 1000 if spent is not None else None,
         )
     )
 
