@@ -169,6 +169,7 @@ class RunAssembler:
             run.after = builder.before
             run.attempts_after = builder.attempts
             run.missing = lacks
+            run.orphan_results += builder.pairing.early
             if builder.context is not None:
                 builder.context.fill()
             if builder.talk is not None:

@@ -29,6 +29,9 @@ def joint_jobs(jobs: Sequence[list[Source]], results: Sequence[JobResult]) -> li
         for found in result.runs:
             if found.run.session is not None:
                 holders.setdefault(found.run.id, []).append(number)
+        for run in result.mentioned:  # some logs keep each result in a file of its own
+            if run.session is not None and run.orphan_results:
+                holders.setdefault(run.id, []).append(number)
     group = list(range(len(jobs)))
 
     def root(i: int) -> int:

@@ -1,5 +1,6 @@
 """OpenHands V0 and V1: responses told on every event count once, counters, errors, limits."""
 
+import json
 from decimal import Decimal
 
 import pytest
@@ -16,6 +17,7 @@ from loopaudit.model import (
     RunPiece,
     StepKind,
 )
+from loopaudit.replay.audit import AuditOptions, audit
 
 
 def only(kind, pieces):
@@ -338,3 +340,31 @@ def test_files_of_one_folder_are_one_run_with_the_usage_of_its_base_state():
     (answer,) = only(ResponsePiece, pieces)
     assert (answer.run, answer.id, answer.cost) == (run, "r1", Decimal("0.5"))
     assert (answer.usage.fresh_input, answer.usage.cache_read) == (10, 80)
+
+
+def test_a_folder_of_events_and_its_base_state_are_one_run(tmp_path):
+    """Each event in a file of its own, results too; usage in another."""
+    run = "01234567-89ab-cdef-0123-456789abcdef"
+    folder = tmp_path / run.replace("-", "")
+    (folder / "events").mkdir(parents=True)
+    content = {"role": "user", "content": [{"type": "text", "text": "go"}]}
+    seen_ = {"content": [{"type": "text", "text": "no"}], "is_error": True}
+    events = [
+        event("MessageEvent", 1, "user", llm_message=content),
+        act(4, "a"),
+        event("ObservationEvent", 6, tool_call_id="a", observation=seen_),
+    ]
+    for number, item in enumerate(events):
+        path = folder / "events" / f"event-{number:05d}-{item['id']}.json"
+        path.write_text(json.dumps(item))
+    usage = {"response_id": "r1", "prompt_tokens": 90, "completion_tokens": 3}
+    metrics = {"token_usages": [usage], "costs": [{"cost": 0.5, "timestamp": 1770112804.0}]}
+    stats_ = {"usage_to_metrics": {"agent": metrics}}
+    state = {"id": run, "agent": {"llm": {"model": "m-1"}}, "workspace": {}, "stats": stats_}
+    (folder / "base_state.json").write_text(json.dumps(state))
+    report = audit(AuditOptions([str(tmp_path)], processes=1, now=2e9))
+    (found,) = report.runs
+    totals = report.totals
+    assert (found.id, totals.responses, totals.calls, totals.calls_failed) == (run, 1, 1, 1)
+    assert (totals.tokens.total, totals.recorded_usd) == (93, Decimal("0.5"))
+    assert report.skips == []
