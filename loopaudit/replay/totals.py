@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 
@@ -38,6 +38,16 @@ class Priced:
     counts: Container[int]  # the same, for asking
     caveats: list[tuple[int, str]]  # (step, what its price rests on that the log does not tell)
     modes: dict[int, str]  # step -> the mode (fast, batch …) that its model has no price for
+    outputs: dict[int, int] = field(default_factory=dict)  # of steps redundant in part: see below
+
+    def of(self, entry: WasteStep, table: StepColumns) -> int:
+        """Picodollars of the redundant part of a step. Of a part it is output that is redundant:
+        a share of what the output cost, which is dearer than the input."""
+        total, output = table.total[entry.step], table.buckets[_OUTPUT][entry.step]
+        dear = self.outputs.get(entry.step)
+        if entry.part == 1 or dear is None or output <= 0:
+            return round(self.cost[entry.step] * entry.part)
+        return round(dear * min(1.0, entry.part * total / output))
 
 
 class Gap(StrEnum):
@@ -105,6 +115,8 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
     caveats: list[tuple[int, str]] = []
     modes: dict[int, str] = {}
     models, services = table.models, table.services
+    in_part = {w.step for f in found.findings for w in f.waste.steps if w.part < 1}
+    outputs: dict[int, int] = {}
     rows = zip(table.at, table.marks, table.model, table.service, strict=True)
     for i, (at, mark, of_model, of_service) in enumerate(rows):
         model = models[of_model]
@@ -120,9 +132,12 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
                     modes[i] = mode
             else:
                 cost[i] = amount
+                if i in in_part:
+                    rest = replace(usage, output=0, reasoning=0)
+                    outputs[i] = amount - (rates.cost(rest) or 0)
                 if usage.cache_write_unsplit or usage.web_searches:
                     caveats += [(i, what) for what in rates.caveats(usage)]
-    return Priced(cost, own, counts, caveats, modes)
+    return Priced(cost, own, counts, caveats, modes, outputs)
 
 
 def _inside(at: float, since: float | None, until: float | None) -> bool:
@@ -255,7 +270,7 @@ def charge(
             waste.estimated |= mark in (_LOWER, _ESTIMATED) or entry.part < 1
         if priced.cost[entry.step] != UNKNOWN:
             known_money = True
-            money += round(priced.cost[entry.step] * entry.part)
+            money += priced.of(entry, found.columns)
     if known_tokens or not waste.steps:
         waste.tokens, waste.cache_read = tokens, read
     if known_money:

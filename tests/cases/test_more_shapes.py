@@ -16,8 +16,12 @@ from builders import (
     LACKS,
     Expect,
     check,
+    command,
     compaction,
     lacking,
+    put,
+    report,
+    spelled,
     step,
     told,
     user,
@@ -651,7 +655,6 @@ def test_a7_one_answer_that_repeats_a_word(tmp_path: Path) -> None:
         },
         {"type": "boundary", "kind": "interrupt"},
     ]
-    from builders import put, report
 
     found = report(put(tmp_path / "a7.jsonl", lines))
     (loop,) = found["findings"]
@@ -665,7 +668,6 @@ def test_a7_one_answer_that_repeats_a_word(tmp_path: Path) -> None:
 
 
 def test_cycles_as_long_as_the_user_sets(tmp_path: Path) -> None:
-    from builders import command, put, report, spelled
 
     entries = asked(
         *(step(500, read({"path": f"f{n}.py"}, f"text {n}")) for _ in range(4) for n in range(15))
@@ -679,3 +681,31 @@ def test_cycles_as_long_as_the_user_sets(tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     (loop,) = report(path, options=("--config", str(settings)))["findings"]
     assert (loop["rule"], loop["period"], loop["occurrences"]) == ("cycle", 15, 4)
+
+
+def test_money_of_a_part_is_that_of_the_output(tmp_path: Path) -> None:
+    """$1 a million in, $10 a million out: 2,000 in, 1,000 out, of which 900 characters of 1,000."""
+    text = ("The sum is rounded twice, line by line and at the end. " * 2)[:99] + "\n"
+    lines = [
+        {"loopaudit": 1},
+        {"type": "boundary", "kind": "user", "text": "Why?"},
+        {
+            "type": "response",
+            "id": "m1",
+            "model": "m",
+            "usage": {"fresh_input": 2_000, "output": 1_000},
+            "text": text + "0123456 8b" * 91,
+        },
+    ]
+    settings = tmp_path / "loopaudit.toml"
+    settings.write_text('[[prices.model]]\nmodel = "m"\ninput = 1.0\noutput = 10.0\n')
+    path = put(tmp_path / "log.jsonl", lines)
+    found = report(path, options=("--config", str(settings)))
+    (loop,) = found["findings"]
+    # of 1,010 characters 90 x 10 are redundant: 891 tokens of output
+    assert loop["onset"]["char_offset"] == 110
+    assert loop["waste"]["tokens"] == round(1_000 * 900 / 1_010)
+    assert float(loop["waste"]["usd"]) == pytest.approx(0.01 * 900 / 1_010, abs=1e-6)
+    assert loop["waste"]["estimated"]
+    total = float(found["totals"]["usd"])
+    assert total == pytest.approx(0.012)
