@@ -224,3 +224,29 @@ def test_the_spend_of_deleted_messages_is_not_lost():
         "cache_read": 304,
     }
     assert [step.kind.value for step in run.steps] == ["compaction", "model"]
+
+
+def test_the_output_of_the_command_line_is_read_line_by_line():
+    """A request is printed when it begins and again, with its figures, when it has ended."""
+    reader, runs = runs_of(
+        "cline",
+        [
+            {"type": "task_started", "taskId": "1773780171429"},
+            said(0, "task", "Go."),
+            request(1, None, None),
+            said(2, "text", "hel", partial=True),
+            request(1),
+            said(3, "text", "hello"),
+            said(4, "tool", json.dumps({"tool": "readFile", "path": "a.py"})),
+        ],
+    )
+    run = runs["1773780171429"]
+    assert (len(run.steps), len(run.calls), run.prompt) == (1, 1, "Go.")
+    assert tokens(run) == {
+        "fresh_input": 10,
+        "output": 5,
+        "cache_write_unsplit": 20,
+        "cache_read": 300,
+    }
+    assert reader.used == 7
+    assert sniff(Sample("x", [said(0, "task", "Go.")])) > 0.9

@@ -40,8 +40,29 @@ def test_the_counter_is_that_of_the_thread():
     """Cumulative: 1,000 after the first turn, 2,600 after the second; 60 + 40 output."""
     said = item("agent_message", "i", text="x")
     run = run_of("codex_exec", [START, said, turn(1000, 400, 60), said, turn(2600, 1400, 100)])
-    assert tokens(run) == {"fresh_input": 1200, "cache_read": 1400, "output": 100, "reasoning": 0}
+    found = {bucket: amount for bucket, amount in tokens(run).items() if amount}
+    assert found == {"fresh_input": 1200, "cache_read": 1400, "output": 100}
     assert [step.usage.output for step in run.steps] == [60, 40]
+
+
+def test_written_tokens_lie_inside_the_input():
+    usage = {
+        "input_tokens": 100,
+        "cached_input_tokens": 30,
+        "cache_write_input_tokens": 20,
+        "output_tokens": 5,
+    }
+    run = run_of(
+        "codex_exec",
+        [START, item("agent_message", "i", text="x"), event("turn.completed", usage=usage)],
+    )
+    assert tokens(run) == {
+        "fresh_input": 50,
+        "cache_read": 30,
+        "cache_write_unsplit": 20,
+        "output": 5,
+        "reasoning": 0,
+    }
 
 
 def test_a_counter_that_drops_begins_anew():

@@ -23,9 +23,29 @@ _UI, _HISTORY = "ui_messages.json", "api_conversation_history.json"
 
 
 class ClineReader(SessionReader):
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._ui: Ui | None = None  # of messages that come one a line
+        self._streamed: str | None = None  # their task
+
+    def end(self) -> Iterable[Piece]:
+        ui, self._ui = self._ui, None
+        pieces = self.emit(self._alone(ui)) if ui is not None else []
+        super().end()
+        return pieces
+
     def read(self, line: int, record: Any) -> Iterable[Piece]:
         if isinstance(record, dict) and ("tokensIn" in record or "files_in_context" in record):
             return self.ignore("facts of a task (read with its messages)")
+        if isinstance(record, dict) and "ts" in record and ("say" in record or "ask" in record):
+            self._ui = self._ui or Ui(self._streamed or self.new_run())
+            self.used += 1
+            self._ui.read(line, record)
+            return ()
+        if isinstance(record, dict) and record.get("type") == "task_started":
+            self.used += 1
+            self._streamed = name(record.get("taskId"))
+            return ()
         if not isinstance(record, list):
             return self.reject(line, f"no list of messages: {shown(record)}")
         run = _task(self.path) or self.new_run()
@@ -55,6 +75,9 @@ class ClineReader(SessionReader):
         paired = ui.with_calls(conversation(run, history, lambda _: 1)) if history else None
         if paired is not None:
             return paired
+        return self._alone(ui)
+
+    def _alone(self, ui: Ui) -> list[Piece]:
         pieces = ui.alone()
         if any(piece.calls for piece in pieces if isinstance(piece, ResponsePiece)):
             self.missing.add("results")  # only commands show theirs
@@ -91,6 +114,10 @@ def sniff(sample: Sample) -> float:
                 return 0.97
             if is_history(some):
                 return 0.95
+        elif isinstance(record, dict) and record.get("type") == "task_started":
+            return 0.95 if "taskId" in record else 0.0
+        elif isinstance(record, dict) and record.get("type") in ("say", "ask"):
+            return 0.95 if "ts" in record and ("say" in record or "ask" in record) else 0.0
         elif isinstance(record, dict) and len(sample.records) == 1:
             if "files_in_context" in record and "model_usage" in record:
                 return 0.9
@@ -106,7 +133,7 @@ FORMAT = Format(
     describes=(
         "ui_messages.json (usage, cost, times) and api_conversation_history.json (calls, results) "
         "of a task, in <editor>/User/globalStorage/<extension>/tasks/<task>/ or "
-        "~/.cline/data/tasks. Input excludes cached tokens. A request without cost was stopped or "
+        "~/.cline/data/tasks; the output of `cline task --json`. Input excludes cached tokens. A request without cost was stopped or "
         "is under way. Requests of messages that Roo deleted are gone."
     ),
 )

@@ -105,6 +105,10 @@ class Ui:
 
     def _request(self, line: int, at: float | None, item: Json, facts: Any) -> None:
         facts = facts if isinstance(facts, dict) else {}
+        if self._step is not None and at is not None and self._step.at == at:
+            self._step.usage = _usage(facts) or self._step.usage  # told again when it has ended
+            self._step.cost = dollars(facts.get("cost")) or self._step.cost
+            return
         self._seen = set()
         usage = _usage(facts)
         info = table(item, "modelInfo")

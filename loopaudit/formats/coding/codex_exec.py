@@ -27,7 +27,10 @@ from loopaudit.model import (
 )
 
 _COUNTED = re.compile(r"[^\n]{0,80}?(\d{1,4})/(\d{1,4})")
-_KINDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_KINDS = (
+    *("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
+    "reasoning_output_tokens",
+)
 _TOOLS = {"command_execution": "shell", "file_change": "apply_patch", "web_search": "web_search"}
 _ENDED = ("completed", "failed", "declined")
 
@@ -90,6 +93,7 @@ class CodexExecReader(SessionReader):
             turn,
             whole="input_tokens",
             read="cached_input_tokens",
+            write="cache_write_input_tokens",
             output="output_tokens",
             reasoning="reasoning_output_tokens",
         )
