@@ -426,6 +426,75 @@ def test_openai_counts_everything_inside(tmp_path: Path) -> None:
     assert bill(paid) == (10_500, Decimal("0.017"))  # twice: 2.50 / 0.25 / 20
 
 
+def responded(ident: str, *output: Line, **more: Any) -> Line:
+    """A Responses exchange: 1,000 in (400 cached), 100 out."""
+    usage = {
+        "input_tokens": 1_000,
+        "input_tokens_details": {"cached_tokens": 400},
+        "output_tokens": 100,
+        "output_tokens_details": {"reasoning_tokens": 50},
+        "total_tokens": 1_100,
+    }
+    response = {
+        "id": f"resp_{ident:0>24}",
+        "object": "response",
+        "created_at": 1_767_607_200,
+        "model": "gpt-5-2025-08-07",
+        "status": "completed",
+        "output": list(output),
+        "usage": usage,
+        **more,
+    }
+    url = "https://api.openai.com/v1/responses"
+    return exchange(url, {"model": "gpt-5", "input": "how deep?"}, response)
+
+
+def web(kind: str | None, ident: str) -> Line:
+    action = {"type": kind, "query": "lake"} if kind else {"query": "lake"}
+    return {"type": "web_search_call", "id": ident, "status": "completed", "action": action}
+
+
+@pytest.mark.parametrize(
+    ("output", "usd"),
+    [
+        # 600 at $1.25 + 400 at $0.125 + 100 at $10
+        ((), "0.0018"),
+        # and two searches at $10 a thousand; pages opened on the way cost nothing
+        ((web("search", "w1"), web("open_page", "w2"), web(None, "w3")), "0.0218"),
+        ((web("find_in_page", "w1"),), "0.0018"),
+    ],
+)
+def test_searches_of_the_responses_api(tmp_path: Path, output: tuple[Line, ...], usd: str) -> None:
+    line = responded("1", *output)
+    polled = put(tmp_path / "a.jsonl", [line, line])  # the same response, fetched twice
+    assert bill(polled) == (1_100, Decimal(usd))
+
+
+@pytest.mark.parametrize(
+    ("whole", "cached", "usd"),
+    [
+        (200_000, 50_000, "0.19385"),  # 150,000 x 1.25 + 50,000 x 0.125 + 10 x 10
+        (200_001, 50_000, "0.3876525"),  # 150,001 x 2.50 + 50,000 x 0.25 + 10 x 15
+    ],
+)
+def test_the_long_context_of_gemini_counts_its_cache(
+    tmp_path: Path, whole: int, cached: int, usd: str
+) -> None:
+    content = {"role": "model", "parts": [{"text": "40 m"}]}
+    usage = {"promptTokenCount": whole, "cachedContentTokenCount": cached}
+    usage |= {"candidatesTokenCount": 10, "totalTokenCount": whole + 10}
+    response = {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": usage,
+        "modelVersion": "gemini-2.5-pro",
+        "responseId": "q7Xk1q7Xk1q7Xk1q7Xk1",
+    }
+    request = {"contents": [{"role": "user", "parts": [{"text": "How deep?"}]}]}
+    url = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:generateContent"
+    path = put(tmp_path / "a.jsonl", [exchange(url, request, response)])
+    assert bill(path) == (whole + 10, Decimal(usd))
+
+
 def test_gemini_counts_thoughts_beside_and_tools_beside(tmp_path: Path) -> None:
     """Prompt 10,000 (8,000 cached), tool prompt 100, candidates 200, thoughts 300: 10,600.
 

@@ -182,6 +182,14 @@ def _result(line: int, item: Json) -> ResultPiece:
     return piece
 
 
+def _searches(items: Any) -> int | None:
+    """Web searches that the server ran and bills by number; to open a page or look through it is
+    none. None: not one such call."""
+    calls = [item for item in rows(items) if item.get("type") == "web_search_call"]
+    kinds = [table(call, "action").get("type") for call in calls]
+    return sum(kind in (None, "search") for kind in kinds) if calls else None
+
+
 def response_pieces(body: Json, line: int = 0) -> list[Piece]:
     """Pieces of a response object: one response, results of tools run by the server, a failure."""
     items = body.get("output")
@@ -204,6 +212,8 @@ def response_pieces(body: Json, line: int = 0) -> list[Piece]:
     answer.ended = seconds(body.get("completed_at"))
     answer.model = name(body.get("model")) or answer.model
     answer.usage = openai_usage(body.get("usage"))
+    if answer.usage is not None:
+        answer.usage.web_searches = _searches(items)
     reason = name(table(body, "incomplete_details").get("reason"))
     answer.finish = reason or name(body.get("status"))
     answer.service = name(body.get("service_tier"))
