@@ -133,7 +133,8 @@ FORMAT = Format(
     describes=(
         "ui_messages.json (usage, cost, times) and api_conversation_history.json (calls, results) "
         "of a task, in <editor>/User/globalStorage/<extension>/tasks/<task>/ or "
-        "~/.cline/data/tasks; the output of `cline task --json`. Input excludes cached tokens. A request without cost was stopped or "
-        "is under way. Requests of messages that Roo deleted are gone."
+        "~/.cline/data/tasks; the output of `cline task --json`. Input excludes cached tokens. A "
+        "request without cost was stopped or is under way. Requests of messages that Roo deleted "
+        "are gone, but for their sum."
     ),
 )
