@@ -192,6 +192,8 @@ def test_what_scorers_ask_is_left_out_and_told():
     reader, pieces = read(log(*events, model("g", 9, span="x")))
     assert [p.id for p in only(ResponsePiece, pieces)] == ["e1"]
     assert reader.ignored == {"model event of a scorer": 1}
+    graded = read(log(model("g", 9, role="grader")))[1]
+    assert only(ResponsePiece, graded) == []
     begin = {"event": "step", "type": "scorer", "action": "begin", "name": "judge"}
     old = [begin, model("g", 2, span=None), {**begin, "action": "end"}, model("e", 3, span=None)]
     reader, pieces = read(log(*old))
@@ -229,6 +231,30 @@ def test_older_logs_hold_the_events_of_an_agent_inside_its_call():
     child = only(RunPiece, pieces)[1]
     assert (child.parent, child.parent_call, child.agent) == ("sample-0001", "c1", "helper")
     assert [p.run for p in only(ResponsePiece, pieces)] == ["sample-0001", child.run]
+
+
+def test_subtasks_of_older_logs_are_runs_of_their_own():
+    inner = [model("s1", 2, span=None)]
+    part = {"event": "subtask", "name": "summary", "timestamp": at(2), "events": inner}
+    _, pieces = read(log(model("e1", 1, span=None), part))
+    child = only(RunPiece, pieces)[1]
+    assert (child.run, child.parent) == ("sample-0001/summary#1", "sample-0001")
+    assert [p.run for p in only(ResponsePiece, pieces)] == ["sample-0001", child.run]
+
+
+def test_an_end_that_stands_before_its_call_waits_for_it():
+    events = [tool("c1", 3, result="x"), model("e1", 1, [("c1", "sql", {})])]
+    _, pieces = read(log(*events))
+    assert [len(p.calls) for p in only(ResponsePiece, pieces)] == [1]
+    assert [p.call_id for p in only(ResultPiece, pieces)] == ["c1"]
+
+
+def test_a_call_that_no_model_made_belongs_to_the_response_before():
+    _, pieces = read(log(model("e1", 1), tool("h1", 3, arguments={"q": 2})))
+    made = [p for p in only(ResponsePiece, pieces) if p.calls]
+    assert [(p.id, p.calls[0].id, p.calls[0].args, p.usage) for p in made] == [
+        ("e1", "h1", {"q": 2}, None)
+    ]
 
 
 def test_history_that_is_sent_again_counts_once():
@@ -378,3 +404,12 @@ def test_wrong_types_anywhere_do_not_raise(value):
         reader = form("inspect").reader("x.json")
         list(reader.feed(1, damaged))
         list(reader.end())
+
+
+def test_agents_nested_without_end_are_cut():
+    event = tool("c", 1)
+    for _ in range(3000):
+        event = tool("c", 1, events=[event])
+    reader, pieces = read(log(event))
+    assert len(only(RunPiece, pieces)) == 21
+    assert reader.ignored == {"events nested too deep": 1}

@@ -26,13 +26,14 @@ from loopaudit.model import (
     Usage,
 )
 
+_DEEPEST = 20  # agents within agents
 MOST_RETRIES = 1_000  # of one call that are told one by one
 
 #: events that hold nothing of a run but the states of its harness
 _OTHER = frozenset(
     (
         *("sample_init", "span_begin", "span_end", "step", "state", "store", "info", "logger"),
-        *("sandbox", "approval", "subtask", "score", "score_edit", "input", "checkpoint"),
+        *("sandbox", "approval", "score", "score_edit", "input", "checkpoint"),
     )
 )
 
@@ -52,7 +53,10 @@ class Thread:
 class Events:
     """Turns the events of one sample into pieces. `ignored` counts what is left out, by name."""
 
-    def __init__(self, run: str, line: int, values: Values, ignored: Counter[str]) -> None:
+    def __init__(
+        self, run: str, line: int, values: Values, ignored: Counter[str], depth: int = 0
+    ) -> None:
+        self._depth = depth
         self.run, self.line, self.values, self.ignored = run, line, values, ignored
         self._threads: dict[str | None, Thread] = {None: Thread(run)}
         self._spans: dict[str, Json] = {}
@@ -60,6 +64,8 @@ class Events:
         self._scoring = 0  # depth of old-style scorer steps
         self._started_by: dict[str, str] = {}  # span of an agent -> call that started it
         self._ended_tools: set[str] = set()
+        self._proposed: set[str] = set()  # ids of calls that a model made, before or later
+        self._parts = 0  # nested subtasks
         self._limited = False
 
     def pieces(self, events: Any) -> Iterable[Piece]:
@@ -79,7 +85,11 @@ class Events:
     def _learn(self, events: list[Json]) -> None:
         for event in events:
             kind, key = event.get("event"), name(event.get("id"))
-            if kind == "span_begin" and key is not None:
+            if kind == "model":
+                for choice in rows(table(event, "output").get("choices"))[:1]:
+                    calls = rows(table(choice, "message").get("tool_calls"))
+                    self._proposed.update(filter(None, (name(call.get("id")) for call in calls)))
+            elif kind == "span_begin" and key is not None:
                 self._spans.setdefault(key, event)
             elif kind == "tool":
                 span = name(event.get("agent_span_id"))
@@ -131,7 +141,8 @@ class Events:
         if kind == "step" and event.get("type") == "scorer":
             self._scoring += 1 if event.get("action") == "begin" else -1
         key, scores = self._place(name(event.get("span_id")))
-        if (scores or self._scoring > 0) and kind in ("model", "tool"):
+        scores = scores or self._scoring > 0 or event.get("role") == "grader"
+        if scores and kind in ("model", "tool"):
             self.ignored[f"{kind} event of a scorer"] += 1
             return
         thread = self._thread(key)
@@ -142,6 +153,11 @@ class Events:
             yield from self._opened(thread, key, at)
             reads = self._model if kind == "model" else self._tool
             yield from reads(thread, event, at)
+        elif kind == "subtask" and rows(event.get("events")):  # as logs held it before 0.3.90
+            self._parts += 1
+            label = name(event.get("name"))
+            part = f"{self.run}/{label or 'subtask'}#{self._parts}"
+            yield from self._nested(thread, part, event, None, label, at)
         elif kind == "compaction":
             yield BoundaryPiece(thread.run, self.line, BoundaryKind.COMPACTION, at)
         elif kind == "interrupt":
@@ -226,21 +242,32 @@ class Events:
             owner = next((t for t in self._threads.values() if key in t.calls), None)
             if owner is not None:  # a nested thread made it
                 thread = owner
-            else:  # made by the harness, not proposed by a model
+            elif (
+                key is None or key not in self._proposed
+            ):  # made by the harness, not proposed by a model
                 call = calls_of({"tool_calls": [event]}, self.values)
                 if key is not None:
                     thread.calls.add(key)
                 yield ResponsePiece(thread.run, self.line, id=thread.last, at=at, calls=call)
         yield result_piece(thread.run, self.line, event, self.values)
-        if nested := rows(event.get("events")):  # a sub-agent, as logs held it before 0.3.90
-            child = Events(f"{thread.run}/{key}", self.line, self.values, self.ignored)
-            begun = child._threads[None]
-            yield RunPiece(
-                begun.run,
-                self.line,
-                parent=thread.run,
-                parent_call=key,
-                agent=name(event.get("agent")) or name(event.get("function")),
-                at=at,
-            )
-            yield from child.pieces(nested)
+        if rows(event.get("events")):  # a sub-agent, as logs held it before 0.3.90
+            agent = name(event.get("agent")) or name(event.get("function"))
+            yield from self._nested(thread, f"{thread.run}/{key}", event, key, agent, at)
+
+    def _nested(
+        self,
+        thread: Thread,
+        run: str,
+        event: Json,
+        call: str | None,
+        agent: str | None,
+        at: float | None,
+    ) -> Iterable[Piece]:
+        """The events within an event, as a run of their own."""
+        if self._depth >= _DEEPEST:
+            self.ignored["events nested too deep"] += 1
+            return
+        yield RunPiece(run, self.line, parent=thread.run, parent_call=call, agent=agent, at=at)
+        yield from Events(run, self.line, self.values, self.ignored, self._depth + 1).pieces(
+            event["events"]
+        )
