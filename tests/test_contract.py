@@ -33,6 +33,7 @@ _OWN = {
             ("retries_over_policy", "retries:Retries", 4),
             ("wait_outside_interval", "retries:Retries", 1),
             ("nested_retries", "retries:Retries", 1),
+            ("same_meaning", "paraphrases:Paraphrases", 3),
         )
     ],
 }
