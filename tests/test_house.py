@@ -15,7 +15,7 @@ FLOORS = (
     {"__main__"},
     {"cli"},
     {"render"},
-    {"cost", "tune", "check", "live"},
+    {"cost", "tune", "check", "live", "convert"},
     {"replay"},
     {"guards"},  # a session drives detectors
     {"detectors", "ingest"},

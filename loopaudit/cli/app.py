@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("loopaudit.cli.check", "The gate for CI: limits, a baseline, what changed."),
     "baseline": ("loopaudit.cli.baseline", "Keep the verdicts of today for check, with a reason."),
     "label": ("loopaudit.cli.label", "Say of a finding that it is a loop, or is not."),
+    "convert": ("loopaudit.cli.convert", "Logs as JSON lines, Parquet or ATIF, redacted."),
     "explain": ("loopaudit.cli.explain", "What a rule, guard, format or price is and means."),
     "schema": ("loopaudit.cli.schema", "JSON Schema of the report, of costs, or of our own logs."),
 }

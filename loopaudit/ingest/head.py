@@ -15,6 +15,7 @@ import orjson
 from loopaudit import plugins
 from loopaudit.errors import InputError, UnknownFormatError, UsageError
 from loopaudit.formats.base import Format, Sample
+from loopaudit.ingest import parquet
 from loopaudit.ingest.documents import locator, parse_document
 from loopaudit.ingest.opening import (
     TOO_LONG,
@@ -258,7 +259,17 @@ def _unlined(source: Source) -> Any:
         from loopaudit.ingest.databases import Database
 
         return Database(source.real)
+    if begins_with(source.real, parquet.MAGIC):
+        return parquet.Parquet(source.real)
     return None
+
+
+def begins_with(path: str, magic: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError:  # told when it is opened to be read
+        return False
 
 
 def _seen(records: list[Any]) -> str:

@@ -16,7 +16,7 @@ from loopaudit.errors import InputError
 from loopaudit.model import Skip
 
 #: names taken from a folder; a file named by the user is read whatever its name
-LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".eval", ".traj")
+LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".eval", ".traj", ".parquet")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _WITH_DATABASE = tuple(

@@ -1,0 +1,172 @@
+"""`loopaudit convert`: logs written anew, to be shared or read by other programs."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loopaudit.cli.app import command
+from loopaudit.errors import ExitCode, InputError, UsageError
+
+if TYPE_CHECKING:
+    from loopaudit.convert.redaction import Redactor
+    from loopaudit.ingest.reading import Ingested
+    from loopaudit.ingest.sources import Source
+
+app = typer.Typer(
+    **command(
+        "Writes logs anew: as our own JSON lines or Parquet, which lose nothing and can be read "
+        "again, or as ATIF trajectories. Secrets and personal strings are replaced, each by the "
+        "same placeholder wherever it stands, so that loops stay loops; look before you share."
+    )
+)
+
+
+class Kind(StrEnum):
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    ATIF = "atif"
+
+
+_SUFFIXES = {".jsonl": Kind.JSONL, ".ndjson": Kind.JSONL, ".parquet": Kind.PARQUET}
+
+
+@app.command()
+def convert(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A file, folder or glob; - is stdin.")
+    ],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT", help="A file; a folder for ATIF of several runs; - is stdout"
+        ),
+    ],
+    to: Annotated[
+        Kind | None,
+        typer.Option("--to", help="What to write; default: by the name of OUT (.json is ATIF)."),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact/--no-redact", help="Replace secrets and personal strings.")
+    ] = True,
+    map: Annotated[
+        str | None, typer.Option("--map", metavar="FILE", help="Read by this mapping.")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+) -> int:
+    import os
+
+    from loopaudit import settings
+    from loopaudit.cli import options as given
+    from loopaudit.convert.redaction import Redactor
+    from loopaudit.ingest.sources import discover
+
+    kind = to or _SUFFIXES.get(os.path.splitext(target)[1].lower(), Kind.ATIF)
+    if target == "-" and to is None:
+        kind = Kind.JSONL
+    if target == "-" and kind is not Kind.JSONL:
+        raise UsageError(f"{kind.value} cannot be written to stdout", "name a file")
+    chosen = settings.load(config)
+    options = given.audit_options([source], chosen, log_format=log_format, mapping=map, quiet=quiet)
+    found = discover(options.paths)
+    here = os.path.abspath(target)
+    sources = [s for s in found.sources if os.path.abspath(s.real) != here]
+    redactor = Redactor() if redact else None
+    writers = {Kind.JSONL: _lines, Kind.PARQUET: _table, Kind.ATIF: _trajectories}
+    try:
+        read, written = writers[kind](sources, target, options.log_format, redactor)
+    except OSError as error:
+        raise InputError(f"{target}: {(error.strerror or str(error)).lower()}") from error
+    lost = sum(skip.count for skip in (*read.skips, *found.skips))
+    if not written:
+        why = next((skip.reason for skip in read.skips if skip.line is None), "nothing was read")
+        raise InputError(f"{source}: {why}", "loopaudit report says what is in it")
+    if not quiet:
+        print(f"loopaudit: wrote {written} to {target}{_about(redactor, lost)}", file=sys.stderr)
+    return ExitCode.INTERNAL if read.failures else ExitCode.PASS
+
+
+def _about(redactor: Redactor | None, lost: int) -> str:
+    parts = []
+    if redactor is not None:
+        kinds = [f"{number:,} {kind}" for kind, number in sorted(redactor.counts.items())]
+        parts.append(f"replaced: {', '.join(kinds)}" if kinds else "nothing to replace was found")
+    if lost:
+        parts.append(f"{lost:,} records could not be read (report --why lists them)")
+    return "".join(f"; {part}" for part in parts)
+
+
+def _lines(
+    sources: list[Source], target: str, log_format: str | None, redactor: Redactor | None
+) -> tuple[Ingested, str]:
+    from loopaudit.cli.output import check, opened
+    from loopaudit.convert.pieces import tell
+    from loopaudit.formats.native.fields import VERSION
+    from loopaudit.formats.native.write import dump, record_of
+
+    check(target)
+    count = 0
+    with opened(target) as stream:
+        stream.write(dump({"loopaudit": VERSION}).decode() + "\n")
+
+        def take(piece: Any) -> None:
+            nonlocal count
+            count += 1
+            piece = redactor.piece(piece) if redactor is not None else piece
+            stream.write(dump(record_of(piece)).decode() + "\n")
+
+        read = tell(sources, take, log_format)
+    return read, f"{count:,} lines" if count else ""
+
+
+def _table(
+    sources: list[Source], target: str, log_format: str | None, redactor: Redactor | None
+) -> tuple[Ingested, str]:
+    from loopaudit.convert.columns import write_parquet
+    from loopaudit.convert.pieces import tell
+
+    pieces: list[Any] = []
+
+    def take(piece: Any) -> None:
+        pieces.append(redactor.piece(piece) if redactor is not None else piece)
+
+    read = tell(sources, take, log_format)
+    rows = write_parquet(pieces, target) if pieces else 0
+    return read, f"{rows:,} rows" if rows else ""
+
+
+def _trajectories(
+    sources: list[Source], target: str, log_format: str | None, redactor: Redactor | None
+) -> tuple[Ingested, str]:
+    import json
+    import os
+    import re
+
+    from loopaudit.convert.atif import trajectory
+    from loopaudit.convert.pieces import runs_of
+
+    read, runs = runs_of(sources, log_format, redactor)
+    runs = [run for run in runs if run.steps]
+    if not runs:
+        return read, ""
+    single = os.path.splitext(target)[1].lower() == ".json" and not os.path.isdir(target)
+    if single and len(runs) > 1:
+        raise UsageError(f"{len(runs):,} runs are as many trajectories", "name a folder as OUT")
+    if not single:
+        os.makedirs(target, exist_ok=True)
+    for number, run in enumerate(runs, 1):
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", run.id)[:80] or "run"
+        path = target if single else os.path.join(target, f"{number:04d}-{name}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trajectory(run), file, indent=1, ensure_ascii=True)
+            file.write("\n")
+    return read, f"{len(runs):,} {'trajectory' if len(runs) == 1 else 'trajectories'}"
