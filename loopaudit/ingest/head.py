@@ -121,8 +121,12 @@ class Head:
         """Choose the reader of what has records but no lines: a database, a session of a store."""
         tables = getattr(kept, "tables", None)
         first = [] if tables is not None else list(islice(kept.records(), FIRST_LOOK))
-        sample = Sample(self.source.path, [value for _, value in first], tables=tables or {})
+        path = self.source.path
+        sample = Sample(path, [value for _, value in first], tables=tables or {})
         form, sure = self._surest(sample) if log_format is None else (load_format(log_format), 1.0)
+
+        if tables is not None and not form.tables:
+            raise InputError(f"{path}: a database, and {form.name} reads none")
 
         def records() -> Iterator[tuple[int, Any]]:
             kept.lost.clear()  # of the first look

@@ -24,6 +24,10 @@ _WITH_DATABASE = tuple(
 )
 #: rotated and put away: `x.jsonl.1`, `x.jsonl.deleted.<time>` and `x.jsonl.reset.<time>` (OpenClaw)
 _ROTATED = re.compile(r"\.(?:jsonl|ndjson)\.(?:\d{1,4}|bak|old|(?:deleted|reset)\.[\w.:-]+)$")
+#: folders of a store: its sessions, and what tells nothing of them
+_OF_STORE = frozenset(
+    ("session", "message", "part", "info", "project", "todo", "session_diff", "session_share")
+)
 _DATABASE = b"SQLite format 3\x00"
 
 
@@ -123,8 +127,7 @@ def _walk(root: str, found: Found, seen: set[tuple[int, int]]) -> None:
             continue
         names = [entry.name for entry in ordered]
         if "message" in names and _take_store(folder, names, found, seen):
-            ordered = [entry for entry in ordered if entry.name not in ("session", "message")]
-            ordered = [entry for entry in ordered if entry.name not in ("part", "info")]
+            ordered = [entry for entry in ordered if entry.name not in _OF_STORE]
         for entry in ordered:
             try:
                 info = entry.stat()

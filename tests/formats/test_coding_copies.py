@@ -130,3 +130,42 @@ def test_a_sub_agent_of_kimi_in_its_parents_file_and_in_its_own(tmp_path):
     ]
     write_lines(session / "subagents/a1/wire.jsonl", own)
     assert totals(tmp_path) == alone
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "content"),
+    [
+        (
+            "gemini_cli",
+            "logs.json",
+            [{"sessionId": "s", "messageId": 0, "type": "user", "message": "Go."}],
+        ),
+        ("copilot_cli", "workspace.yaml", {"id": "s", "cwd": "/w", "branch": "main"}),
+        ("pi", "sessions.json", {"agent:main:main": {"sessionId": "s", "updatedAt": 1}}),
+        (
+            "cline",
+            "taskHistory.json",
+            [{"id": "1", "ts": 1, "task": "Go.", "tokensIn": 5, "tokensOut": 6}],
+        ),
+        ("cline", "context_history.json", [[1, [0, []]]]),
+        (
+            "cline",
+            "history_item.json",
+            {"id": "1", "ts": 1, "task": "Go.", "tokensIn": 5, "tokensOut": 6},
+        ),
+        ("cline", "task_metadata.json", {"files_in_context": [], "model_usage": []}),
+        (
+            "factory_droid",
+            "x.settings.json",
+            {"tokenUsage": {"inputTokens": 1, "cacheCreationTokens": 2}},
+        ),
+        ("grok", "summary.json", {"session_summary": "s", "chat_format_version": 1}),
+        ("kimi_cli", "state.json", {"agents": {}, "workDir": "/w"}),
+    ],
+)
+def test_what_only_tells_of_sessions_is_known_and_counts_nothing(tmp_path, agent, name, content):
+    (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    report = audit(AuditOptions([str(tmp_path)], processes=1, now=2e9))
+    assert (report.skips, report.runs) == ([], [])
+    assert [entry.format for entry in report.inputs] == [agent]
+    assert sum(report.inputs[0].records_ignored.values()) == 1

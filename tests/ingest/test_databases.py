@@ -286,3 +286,9 @@ def test_a_database_that_only_its_log_tells_of_has_grown(live):
     insert(connection, 99)
     assert seen_by_follow([str(live)]) != before
     connection.close()
+
+
+def test_a_reader_of_lines_forced_on_a_database_says_so(live):
+    (source,) = discover([str(live)]).sources
+    result = read_sources([source], lambda p, f: RunAssembler(p, f), "claude_code")
+    assert [skip.reason for skip in result.skips] == ["a database, and claude_code reads none"]

@@ -69,10 +69,7 @@ def test_a_store_below_the_named_folder_is_found_and_its_files_are_no_inputs(tmp
     session(tmp_path / "opencode/storage", "ses_one")
     write(tmp_path, "opencode/storage/todo/ses_one.json", [])
     found, _ = read(tmp_path)
-    assert [s.path.partition("storage/")[2] for s in found.sources] == [
-        "session/p1/ses_one.json",
-        "todo/ses_one.json",
-    ]
+    assert [s.path.partition("storage/")[2] for s in found.sources] == ["session/p1/ses_one.json"]
 
 
 def test_a_session_may_be_named_by_its_file_or_its_messages(tmp_path):

@@ -35,7 +35,11 @@ class ClineReader(SessionReader):
         return pieces
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
-        if isinstance(record, dict) and ("tokensIn" in record or "files_in_context" in record):
+        if (
+            (isinstance(record, dict) and ("tokensIn" in record or "files_in_context" in record))
+            or _tasks(record)
+            or _changes(self.path, record)
+        ):
             return self.ignore("facts of a task (read with its messages)")
         if isinstance(record, dict) and "ts" in record and ("say" in record or "ask" in record):
             self._ui = self._ui or Ui(self._streamed or self.new_run())
@@ -84,6 +88,17 @@ class ClineReader(SessionReader):
         return pieces
 
 
+def _tasks(record: Any) -> bool:
+    """Whether a list is `taskHistory.json`, the index of all tasks with their sums."""
+    some = rows(record[:16]) if isinstance(record, list) else []
+    return bool(some) and all({"id", "ts", "task", "tokensIn"} <= item.keys() for item in some)
+
+
+def _changes(path: str, record: Any) -> bool:
+    """Whether it is `context_history.json`: what was cut out of the conversation."""
+    return isinstance(record, list) and os.path.basename(path) == "context_history.json"
+
+
 def _task(path: str) -> str | None:
     """The folder of a task is named after it."""
     if path in ("", "-") or os.path.basename(path) not in (_UI, _HISTORY):
@@ -109,6 +124,8 @@ def _history(path: str) -> list[Json]:
 def sniff(sample: Sample) -> float:
     for record in sample.records[:1]:
         if isinstance(record, list):
+            if _tasks(record) or _changes(sample.path, record):
+                return 0.9
             some = rows(record[:64])
             if any("ts" in item and ("say" in item or "ask" in item) for item in some):
                 return 0.97

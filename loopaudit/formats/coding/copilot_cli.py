@@ -77,6 +77,8 @@ class CopilotCliReader(SessionReader):
     def read(self, line: int, record: Any) -> Iterable[Piece]:
         if not isinstance(record, dict):
             return self.reject(line, "not a JSON object")
+        if _workspace(self.path, record):
+            return self.ignore("facts of a session (told by its events)")
         kind, data = record.get("type"), record.get("data")
         if not isinstance(kind, str) or not isinstance(data, dict):
             return self.reject(line, f"no event: type {shown(kind)}")
@@ -253,6 +255,12 @@ class CopilotCliReader(SessionReader):
         return [ResultPiece(run, line, own, text, at, status, code=code, exit_code=exit_code)]
 
 
+def _workspace(path: str, record: Any) -> bool:
+    """Whether a document is the `workspace.yaml` that lies beside the events."""
+    named = path.replace("\\", "/").rpartition("/")[2] == "workspace.yaml"
+    return named and isinstance(record, dict) and {"id", "cwd"} <= record.keys()
+
+
 _EVENTS = ("session.", "assistant.", "user.message", "tool.execution_", "hook.", "subagent.")
 
 
@@ -261,6 +269,8 @@ def sniff(sample: Sample) -> float:
     for record in sample.records:
         if not isinstance(record, dict):
             return 0.0
+        if _workspace(sample.path, record):
+            return 0.9
         kind = record.get("type")
         if isinstance(kind, str) and isinstance(record.get("data"), dict):
             if kind == "session.start" and "sessionId" in record["data"]:

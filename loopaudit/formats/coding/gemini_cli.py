@@ -47,6 +47,8 @@ class GeminiCliReader(SessionReader):
         self._answered: set[tuple[str, str]] = set()  # message and call whose result was given
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
+        if isinstance(record, list) and _prompts(record):
+            return self.ignore("prompts (told by the sessions)")
         if not isinstance(record, dict):
             return self.reject(line, "not a JSON object")
         if isinstance(record.get("messages"), list):
@@ -253,9 +255,17 @@ def _result(
     return ResultPiece(run, line, key, said, at, status, tool, exit_code=code)
 
 
+def _prompts(record: list[Any]) -> bool:
+    """Whether a list is `logs.json`, which holds the prompts of all sessions again."""
+    some = rows(record[:16])
+    return bool(some) and all({"sessionId", "messageId", "message"} <= item.keys() for item in some)
+
+
 def sniff(sample: Sample) -> float:
     sure = False
     for record in sample.records:
+        if isinstance(record, list):
+            return 0.9 if _prompts(record) else 0.0
         if not isinstance(record, dict):
             return 0.0
         messages = record.get("messages")

@@ -51,6 +51,8 @@ class PiReader(SessionReader):
             self.used += 1
             text = text_of(record.get("content"))
             return self.emit([self.said(self._run, line, at, text, inserted=True)])
+        if kind is None and _index(record):
+            return self.ignore("index of sessions")
         if isinstance(kind, str):
             return self.ignore(kind if kind in _MINOR else f"unknown type {kind}")
         return self.reject(line, "no entry type")
@@ -81,7 +83,19 @@ class PiReader(SessionReader):
         return self.emit(pieces)
 
 
+def _index(record: Any) -> bool:
+    """Whether a document is OpenClaw's `sessions.json`: session keys, and where each is kept."""
+    if not isinstance(record, dict) or not record:
+        return False
+    return all(
+        isinstance(key, str) and isinstance(value, dict) and "sessionId" in value
+        for key, value in list(record.items())[:16]
+    )
+
+
 def sniff(sample: Sample) -> float:
+    if len(sample.records) == 1 and _index(sample.records[0]):
+        return 0.9
     header = entries = 0
     for record in sample.records:
         if not isinstance(record, dict):
