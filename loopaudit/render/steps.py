@@ -16,6 +16,8 @@ from loopaudit.model import (
     Run,
     Step,
     StepKind,
+    Usage,
+    UsageMark,
 )
 from loopaudit.render import figures as f
 from loopaudit.render.savings import VERBS
@@ -165,8 +167,7 @@ def _head(step: Step, screen: Screen) -> str:
         parts.append("(compaction)")
     if step.at is not None:
         parts.append(f.moment(step.at, screen.zone) + ("Z" if screen.zone_name == "UTC" else ""))
-    total = step.usage.total if step.usage else None
-    tail = f"{f.full(total)} tokens" if total is not None else "tokens unknown"
+    tail = _tokens(step.usage)
     if step.inherited:
         tail += ", copied from another run"
     used = sum(len(part) + 2 for part in (*parts, tail)) + len(f":{step.line}")
@@ -174,6 +175,16 @@ def _head(step: Step, screen: Screen) -> str:
     parts.append(f"{cut_middle(inert(step.path), max(room, 16))}:{step.line}")
     parts.append(tail)
     return "  ".join(parts)
+
+
+def _tokens(usage: Usage | None) -> str:
+    """What a response took, marked where the log tells less than all of it."""
+    if usage is None or usage.mark is UsageMark.ABSENT or usage.total is None:
+        return "tokens unknown"
+    one_side = usage.input is None or usage.output is None
+    if usage.mark is UsageMark.LOWER_BOUND or one_side:
+        return f"≥{f.full(usage.total)} tokens"
+    return f"{'~' if usage.mark is UsageMark.ESTIMATED else ''}{f.full(usage.total)} tokens"
 
 
 def _marks(step: Step, findings: Sequence[Finding]) -> list[str]:

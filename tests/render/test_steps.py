@@ -19,6 +19,7 @@ from loopaudit.model import (
     Step,
     StepKind,
     Usage,
+    UsageMark,
 )
 from loopaudit.render.screen import Screen
 from loopaudit.render.steps import around, write
@@ -136,6 +137,30 @@ def test_what_happened_just_before_is_told() -> None:
     assert 'user      step 1, line 3: "please make\\nthe tests pass"' in head
     assert 'change    step 1, line 11: edit {"path":"a.py"}' in head
     assert "compact" not in head  # came later
+
+
+def test_tokens_bear_the_mark_of_their_usage() -> None:
+    usages = [
+        Usage(fresh_input=1000, output=200),
+        Usage(fresh_input=1000, output=1, mark=UsageMark.LOWER_BOUND),
+        Usage(output=1201),  # one side only
+        Usage(fresh_input=1000, output=202, mark=UsageMark.ESTIMATED),
+        Usage(mark=UsageMark.ABSENT),
+        None,
+    ]
+    told = run()
+    told.steps = [step(index, usage=usage) for index, usage in enumerate(usages)]
+    out = io.StringIO()
+    write(told, [], (), out, Screen(100, False), (0, 5))
+    heads = [line for line in out.getvalue().splitlines() if line.startswith("step ")]
+    assert [head.split("  ")[-1] for head in heads] == [
+        "1,200 tokens",
+        "≥1,001 tokens",
+        "≥1,201 tokens",
+        "~1,202 tokens",
+        "tokens unknown",
+        "tokens unknown",
+    ]
 
 
 def test_log_text_is_inert() -> None:
