@@ -1,6 +1,7 @@
 """Sets loopaudit's totals beside those of its peers and explains each difference.
 
-    npm install --prefix PEERS ccusage@20.0.24 llm-usage-metrics@0.8.0
+    npm install --prefix PEERS ccusage@20.0.24 llm-usage-metrics@0.8.0   # where npm leaves out
+    npm install --prefix PEERS @ccusage/ccusage-linux-x64@20.0.24        # the optional binary
     python tests/benchmarks/totals/compare.py FOLDER... --peers PEERS
 
 A FOLDER holds session files of Claude Code or Codex, or a `projects` or `sessions` folder as
