@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import AttemptPiece, BoundaryPiece, ResponsePiece, ResultPiece, RunPiece
 from loopaudit.plugins import FORMATS, load
 
@@ -118,3 +119,33 @@ def test_no_value_breaks_a_sniffer(name: str) -> None:
                     for document in (True, False):
                         score = form.sniff(Sample(str(path), [damaged], document))
                         assert 0.0 <= score <= 1.0, place
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_depth_and_length_anywhere_are_survived_down_to_the_run(name: str) -> None:
+    form = load(FORMATS[name], name)
+    nested: Any = []
+    for _ in range(3_000):
+        nested = [nested]
+    for path in sorted(path for path in (ROOT / name).rglob("*") if path.is_file()):
+        for record in records_of(path):
+            found = list(places(record))
+            for place in found[:: max(1, len(found) // 25)]:
+                for value in (nested, "x" * 300_000, "\ud800", "Action: " * 2_000):
+                    fed = value if not place else _with(record, place, value)
+                    reader = form.reader(str(path))
+                    build = RunAssembler(str(path), name)
+                    build.start_file(str(path), name, reader)
+                    for piece in [*reader.feed(1, fed), *reader.end()]:
+                        build.add(piece)
+                    build.finish()
+
+
+def _with(record: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """Like `put`, for values too deep to be copied."""
+    damaged = copy.deepcopy(record)
+    node = damaged
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    return damaged

@@ -15,7 +15,7 @@ from loopaudit.formats.evals.inspect_values import (
     result_piece,
     thinking_of,
 )
-from loopaudit.formats.shapes import Json, count, dollars, name, rows, seconds, table, words
+from loopaudit.formats.shapes import Json, count, dollars, name, rows, seconds, shown, table, words
 from loopaudit.model import (
     AttemptPiece,
     BoundaryKind,
@@ -170,7 +170,7 @@ class Events:
             message = words(table(event, "error").get("message"))
             yield AttemptPiece(self.run, self.line, at, message=message, gave_up=True)
         elif not isinstance(kind, str) or kind not in _OTHER:
-            self.ignored[f"unknown event {str(kind)[:40]}"] += 1
+            self.ignored[f"unknown event {shown(kind)}"] += 1
 
     def _model(self, thread: Thread, event: Json, at: float | None) -> Iterable[Piece]:
         yield from self._heard(thread, event, at)
