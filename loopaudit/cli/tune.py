@@ -117,6 +117,7 @@ def tune(
     from loopaudit.errors import ExitCode
     from loopaudit.render import tune_export, tune_table, tune_words
     from loopaudit.render.screen import Screen, put
+    from loopaudit.render.text import inert
     from loopaudit.replay import labels
     from loopaudit.tune import emit as agents
     from loopaudit.tune import options as tuning
@@ -159,7 +160,7 @@ def tune(
         raise UsageError(f"--explain {explain}: no run of this type", f"types here: {types}")
     with opened(output) as stream:
         if emit is not None:
-            put(agents.lines(made, emit), stream)
+            put(map(inert, agents.lines(made, emit)), stream)
         elif explain is not None:
             screen = Screen(width(stream), coloured(stream))
             put(tune_words.lines(made, explain, screen), stream)

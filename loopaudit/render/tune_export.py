@@ -8,7 +8,7 @@ import math
 from typing import Any, BinaryIO, TextIO
 
 from loopaudit.findings import Report
-from loopaudit.render.text import json_inert, valid
+from loopaudit.render.text import inert, json_inert, valid
 from loopaudit.tune.advice import Advice, Figures, Together, Trade
 from loopaudit.tune.dimensions import Choice
 from loopaudit.tune.statistics import CONFIDENCE, RESAMPLES, SEED
@@ -195,7 +195,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        value = valid(value)
+        value = inert(value)
         return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
     return value
 

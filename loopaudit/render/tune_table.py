@@ -52,7 +52,7 @@ def lines(tuning: Tuning, screen: Screen, *, brief: bool = False) -> Iterator[st
 
 def _overview(advice: Sequence[Advice]) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [
-        ("task type", "guard", "runs", "net saving", "healthy interrupted", "held out")
+        ("task type", "guard", "runs", "net, now -> best", "healthy interrupted", "held out")
     ]
     for one in advice:
         runs = f"{one.healthy + one.stuck:,}"
@@ -64,7 +64,11 @@ def _overview(advice: Sequence[Advice]) -> Iterator[str]:
             rows.append((*head, "no threshold pays here", "", ""))
         else:
             best = together.best["all"]
-            saved = f"{amount(best.net, one.unit)}{'' if one.unit is Unit.USD else f' {one.unit}'}"
+            now, net = (amount(made.net, one.unit) for made in (together.now["all"], best))
+            saved = (
+                f"{now} -> {net}" if any(not _as_now(t) for t in one.trades) else f"{net} as now,"
+            )
+            saved += "" if one.unit is Unit.USD else f" {one.unit}"
             rows.append((*head, saved, rate(best.score.healthy, best.healthy), together.held))
     yield from table(rows, right=(2,))
 
@@ -119,19 +123,27 @@ def _verdict(advice: Advice, screen: Screen, cap: float) -> Iterator[str]:
                 )
         if all(_as_now(trade) for trade in advice.trades):
             yield from screen.row("what is set now is the best that was found", "green", indent=2)
+    now_rate = together.now["training"].false_stops or 0.0
+    if now_rate > cap:
+        yield from screen.row(
+            f"what is set now interrupts {percent(now_rate)} % of the healthy runs to choose by:"
+            f" more than {percent(cap)} %",
+            "yellow",
+            indent=2,
+        )
     rows: list[tuple[str, ...]] = [
         ("", "stops", "loops caught", "healthy interrupted", "saves", "spent again", "net (95 %)")
     ]
     for name, per in (("now", together.now), ("best", together.best)):
-        if name == "best" and all(_as_now(trade) for trade in advice.trades):
+        if name == "best" and (not together.pays or all(map(_as_now, advice.trades))):
             break
         rows += [_figures(f"{name}, {part}", per[part], advice.unit) for part in per]
     yield from table(rows, right=(1, 4, 5))
     tried = f"{f.count(together.tried, 'combination')} tried together"
     how = "all there are" if together.everything else "not all there are"
+    held = f" Held out: {_HELD[together.held]}." if together.pays else ""
     yield from screen.row(
-        f"{tried}, {how}, on half of the runs; the other half is held out by {advice.way}."
-        f" Held out: {_HELD[together.held]}.",
+        f"{tried}, {how}, on half of the runs; the other half is held out by {advice.way}.{held}",
         indent=2,
     )
     if together.pays and together.holds is not None:
@@ -166,15 +178,27 @@ def _as_now(trade: Trade) -> bool:
 
 
 def _nothing_pays(advice: Advice) -> str:
-    together = advice.together
+    """What is known of the best there is, though it does not pay."""
+    together, unit = advice.together, advice.unit
     assert together is not None
     made = together.best["training"]
-    low, high = made.net_between or (0.0, 0.0)
-    unit = advice.unit
+    if made.score.stopped:
+        low, high = made.net_between or (0.0, 0.0)
+        return (
+            f"no threshold pays here: the best combination saves {amount(made.score.saved, unit)}"
+            f" and costs {amount(made.score.spent, unit)} on the runs to choose by, net"
+            f" {amount(made.net, unit)} (95 %: {amount(low, unit)} to {amount(high, unit)})"
+        )
+    acting = [(r, t) for t in advice.trades for r in t.rows if r.figures.score.stopped]
+    if not acting:
+        return "no threshold pays here: none is ever reached"
+    row, trade = max(acting, key=lambda pair: pair[0].figures.net)
+    found = row.figures
     return (
-        f"no threshold pays here: the best that was found saves {amount(made.score.saved, unit)}"
-        f" and costs {amount(made.score.spent, unit)} on the training runs, net"
-        f" {amount(made.net, unit)} (95 %: {amount(low, unit)} to {amount(high, unit)})"
+        f"no threshold pays here: the best that stops anything, {inert(trade.dimension.name)} at"
+        f" {threshold(row.choice, trade.dimension)}, saves {amount(found.score.saved, unit)} and"
+        f" costs {amount(found.score.spent, unit)} on all runs, net {amount(found.net, unit)};"
+        f" healthy interrupted {rate(found.score.healthy, found.healthy)}"
     )
 
 

@@ -273,6 +273,8 @@ def _warns(
     import numpy
 
     made = build_sweep(preset, whole.samples, training_at, stops=False)
+    # under this policy a warning takes the verdict from the rules after it: stops would move
+    bound_to = preset.policy == "first"
     at = numpy.array(training_at, dtype=numpy.int64)
     training, sweep = whole.part(at), made.part(at)
     stop_at = {(t.dimension.signal, t.dimension.poll): t.recommended.threshold for t in stops}
@@ -293,7 +295,10 @@ def _warns(
             if reached.healthy <= allowed and reached.saved > most:
                 best, most = value, reached.saved
         trade = Trade(dimension, rows, dimension.choices[best], dimension.choices[best])
-        if dimension.reached < LEAST_REACHED:
+        if bound_to:
+            trade.recommended = dimension.choices[dimension.now]
+            trade.kept = "it takes the verdict from later rules"
+        elif dimension.reached < LEAST_REACHED:
             trade.recommended = dimension.choices[dimension.now]
             trade.kept = f"too few runs reach it ({dimension.reached} < {LEAST_REACHED})"
         for row in rows:

@@ -10,7 +10,7 @@ from loopaudit.findings import Level
 from loopaudit.guards.preset import Preset, PresetRule, Thresholds
 from loopaudit.replay.crossing import Crossings, Series, needs_replay
 from loopaudit.replay.results import UNKNOWN
-from loopaudit.tune.corpus import Sample
+from loopaudit.tune.corpus import NEVER, Sample
 from loopaudit.tune.dimensions import (
     LIMITS,
     OPTIONS,
@@ -21,7 +21,16 @@ from loopaudit.tune.dimensions import (
     values_of,
     variants,
 )
-from loopaudit.tune.sweep import BASE_STEPS, Flat, LookUp, Replayed, Sweep, first_steps, flat
+from loopaudit.tune.sweep import (
+    BASE_STEPS,
+    Flat,
+    LookUp,
+    Replayed,
+    Sweep,
+    first_steps,
+    flat,
+    greatest_of,
+)
 from loopaudit.tune.sweep import mixed_of as _mixed_of
 
 if TYPE_CHECKING:
@@ -93,18 +102,29 @@ def _looked_up(
 
     rule = one.rule
     signal = rule.signal
-    reached = greatest((crossings[i] for i in training), signal, one.poll)
-    values = values_of(rule, reached, one.now)
     sources: dict[float | None, Flat] = {None: flat(crossings, signal, one.poll)}
+    if any(c.mixed for c in crossings):
+        reached = numpy.array(greatest((crossings[i] for i in training), signal, one.poll))
+    else:
+        wanted = numpy.zeros(len(crossings), dtype=bool)
+        wanted[list(training)] = True
+        reached = greatest_of(sources[None], wanted)
+    values = values_of(rule, numpy.unique(reached).tolist(), one.now)
     for (of, value), counted in other.items():
         if of == signal:
             sources[value] = flat(counted, signal, one.poll)
+    met_at = {
+        option: list(first_steps(source, len(crossings), values, rule.over))
+        for option, source in sources.items()
+    }
     choices = [Choice(v, option) for v in values for option in sources]
-    rows = [first_steps(sources[c.option], len(crossings), c.threshold, rule.over) for c in choices]
-    rows.append(first_steps(sources[None], len(crossings), None, rule.over))
+    rows = [met_at[option][n] for n in range(len(values)) for option in sources]
+    rows.append(numpy.full(len(crossings), NEVER, dtype=numpy.int32))
     choices.append(Choice(None))
     now = choices.index(Choice(one.now))
-    met = sum(n > values[0] if rule.over else n >= values[0] for n in reached) if values else 0
+    met = 0
+    if values:
+        met = int((reached > values[0] if rule.over else reached >= values[0]).sum())
     option = next((o for o in OPTIONS if len(sources) > 1 and o in rule.options), None)
     dimension = Dimension(
         signal, one.level, one.poll, rule.unit, rule.over, tuple(choices), now, option, met

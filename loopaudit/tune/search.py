@@ -36,15 +36,18 @@ class Aim:
 
     The best of many combinations looks better than it is, so the cap must hold with some certainty:
     the one-sided upper bound (`CAUTION`) of the rate must not lie above it. Where even 0 of so many
-    runs do not prove that, none may be interrupted.
+    runs do not prove that, none may be interrupted. What is set now was not chosen on these runs:
+    for it the rate itself counts.
     """
 
     factor: float = 1.0
     cap: float = 0.02
 
-    def allowed(self, healthy: int) -> int:
-        """How many of so many healthy runs may be interrupted."""
+    def allowed(self, healthy: int, *, chosen: bool = True) -> int:
+        """How many of so many healthy runs may be interrupted, by what is chosen or set now."""
         found = floor(self.cap * healthy + 1e-9)
+        if not chosen:
+            return found
         while found > 0 and clopper_pearson(found, healthy, 2 * CAUTION - 1)[1] > self.cap:
             found -= 1
         return found
@@ -74,7 +77,7 @@ def search(sweep: Sweep, runs: Runs, aim: Aim, fixed: frozenset[int] = frozenset
     last = tuple(len(d.choices) - 1 for d in dimensions)
     free = [n for n in range(len(dimensions)) if n not in fixed]
     found = Searched(now)
-    allowed = aim.allowed(runs.healthy)
+    allowed, allowed_now = aim.allowed(runs.healthy), aim.allowed(runs.healthy, chosen=False)
 
     def tried(pick: Pick) -> Score:
         known = found.tried.get(pick)
@@ -87,7 +90,7 @@ def search(sweep: Sweep, runs: Runs, aim: Aim, fixed: frozenset[int] = frozenset
         turned = [(a, b, end) for a, b, end in zip(pick, now, last, strict=True) if a != b]
         given_up = sum(a == end for a, _, end in turned)
         far = sum(abs(a - b) for a, b, _ in turned)
-        over = max(0, made.healthy - allowed)
+        over = max(0, made.healthy - (allowed if turned else allowed_now))
         net = -round(made.net(aim.factor), 9)
         return (over, net, len(turned), given_up, far, *(-n for n in pick))
 
@@ -164,10 +167,10 @@ def holds_between(found: Searched, runs: Runs, aim: Aim) -> tuple[float, float] 
     """
     own, low, high = found.score, 0.0, inf
     allowed = aim.allowed(runs.healthy)
-    if own.healthy > allowed:
+    if own.healthy > aim.allowed(runs.healthy, chosen=False):
         return None
-    for made in found.tried.values():
-        if made.healthy > allowed:
+    for pick, made in found.tried.items():
+        if made.healthy > allowed and pick != found.best:
             continue
         gain, price = made.saved - own.saved, made.spent - own.spent
         if price > 0:

@@ -2,7 +2,8 @@
 
 Runs of one session stay together. Where nearly all runs tell when they began, and over more than a
 day, the later half is held out, as it will be in use; else whole projects, where there are at least
-eight; else sessions, by a digest of their id and so always the same ones.
+eight; else sessions. Which of these go where a digest of their names decides, so that it is always
+the same, and in turns, so that healthy and stuck runs are shared evenly.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
+from loopaudit.replay.standing import Standing
 from loopaudit.tune.corpus import Sample
 
 TIME, PROJECT, SESSION = "time", "project", "session"
@@ -42,9 +44,13 @@ def split(samples: Sequence[Sample], way: str) -> tuple[list[int], list[int]]:
         if way == PROJECT
         else (lambda s: s.session)
     )
-    held = {name: _digest(name) & 1 for name in {key(s) for s in samples}}
-    training = [n for n, s in enumerate(samples) if not held[key(s)]]
-    return training, [n for n, s in enumerate(samples) if held[key(s)]]
+    stuck: dict[str, bool] = {}
+    for one in samples:
+        stuck[key(one)] = stuck.get(key(one), False) or one.standing is Standing.STUCK
+    order = sorted(stuck, key=lambda name: (stuck[name], _digest(name)))
+    held = set(order[1::2])
+    training = [n for n, s in enumerate(samples) if key(s) not in held]
+    return training, [n for n, s in enumerate(samples) if key(s) in held]
 
 
 def _by_time(samples: Sequence[Sample]) -> tuple[list[int], list[int]]:
@@ -58,5 +64,5 @@ def _by_time(samples: Sequence[Sample]) -> tuple[list[int], list[int]]:
     return training, [n for n, s in enumerate(samples) if s.session not in early]
 
 
-def _digest(name: str) -> int:
-    return sha256(name.encode("utf-8", "replace")).digest()[0]
+def _digest(name: str) -> bytes:
+    return sha256(name.encode("utf-8", "replace")).digest()

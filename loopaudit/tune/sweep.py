@@ -5,7 +5,7 @@ Exact, and equal to a replay with those thresholds: `tests/tune/test_exact.py` c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -51,10 +51,11 @@ class Flat:
 def flat(crossings: Sequence[Crossings], signal: str, poll: bool) -> Flat:
     import numpy
 
+    key = (signal, poll)
     found = [
-        (number, one.series[signal, poll])
+        (number, series)
         for number, one in enumerate(crossings)
-        if (signal, poll) in one.series
+        if (series := one.series.get(key)) is not None
     ]
     if not found:
         none = numpy.zeros(0, dtype=numpy.int32)
@@ -67,19 +68,31 @@ def flat(crossings: Sequence[Crossings], signal: str, poll: bool) -> Flat:
     )
 
 
-def first_steps(table: Flat, runs: int, threshold: float | None, over: bool) -> NDArray[int32]:
-    """For each run the first step saved by a stop at `threshold`."""
+def greatest_of(table: Flat, wanted: NDArray[bool_]) -> NDArray[float64]:
+    """The greatest count of each of the `wanted` runs that has any."""
     import numpy
 
-    first = numpy.full(runs, NEVER, dtype=numpy.int32)
-    if threshold is None or not len(table.value):
-        return first
-    met = table.value > threshold if over else table.value >= threshold
-    begins = met.copy()
-    # values rise within a run: the first that meets it follows one that does not, or another run
-    begins[1:] &= ~(met[:-1] & (table.run[1:] == table.run[:-1]))
-    first[table.run[begins]] = table.step[begins]
-    return first
+    last = numpy.flatnonzero(numpy.diff(table.run, append=-1))
+    found: NDArray[float64] = table.value[last][wanted[table.run[last]]]
+    return found
+
+
+def first_steps(
+    table: Flat, runs: int, thresholds: Sequence[float], over: bool
+) -> Iterator[NDArray[int32]]:
+    """For each threshold, which rise, the first step of each run that a stop there saves."""
+    import numpy
+
+    run, value, step = table.run, table.value, table.step
+    for threshold in thresholds:
+        # values rise within a run: of those that are left the first one meets the threshold
+        met = value > threshold if over else value >= threshold
+        run, value, step = run[met], value[met], step[met]
+        first = numpy.full(runs, NEVER, dtype=numpy.int32)
+        if len(run):
+            begins = numpy.flatnonzero(numpy.diff(run, prepend=-1))
+            first[run[begins]] = step[begins]
+        yield first
 
 
 @dataclass(slots=True)
@@ -94,8 +107,9 @@ class LookUp:
     def first(self, pick: Pick) -> NDArray[int32]:
         import numpy
 
-        rows = [table[choice] for table, choice in zip(self.table, pick, strict=True)]
-        found: NDArray[int32] = numpy.minimum.reduce(rows)
+        found: NDArray[int32] = self.table[0][pick[0]].copy()
+        for table, choice in zip(self.table[1:], pick[1:], strict=True):
+            numpy.minimum(found, table[choice], out=found)
         if self.mixed is not None:
             choices = [d.choices[n] for d, n in zip(self.dimensions, pick, strict=True)]
             found = self.mixed.lower(found, self.dimensions, choices)
@@ -240,4 +254,14 @@ class Replayed:
 BASE_STEPS = "base_steps"
 _ENDLESS = 2**40
 
-__all__ = ["BASE_STEPS", "Level", "LookUp", "Pick", "Replayed", "Sweep", "first_steps", "flat"]
+__all__ = [
+    "BASE_STEPS",
+    "Level",
+    "LookUp",
+    "Pick",
+    "Replayed",
+    "Sweep",
+    "first_steps",
+    "flat",
+    "greatest_of",
+]

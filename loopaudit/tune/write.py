@@ -24,6 +24,7 @@ from loopaudit.tune.advice import Advice, Held, Trade
 from loopaudit.tune.corpus import NO_TYPE
 from loopaudit.tune.dimensions import LIMITS
 from loopaudit.tune.statistics import CONFIDENCE
+from loopaudit.tune.sweep import BASE_STEPS
 from loopaudit.tune.tune import Tuning
 
 Keys = tuple[str, ...]
@@ -45,6 +46,8 @@ def changes(tuning: Tuning) -> Iterator[tuple[Keys, Value, str]]:
             value = _value(trade)
             done[trade.dimension.signal, trade.dimension.poll] = value
             if trade.recommended != trade.dimension.choices[trade.dimension.now]:
+                if trade.dimension.signal == BASE_STEPS and value is False:
+                    continue  # the watchdog has no way to do without a base
                 yield keys_of(advice, trade), value, why
                 if trade.recommended.option is not None and trade.dimension.option is not None:
                     keys = keys_of(advice, trade)[:-1]
@@ -75,6 +78,8 @@ def keys_of(advice: Advice, trade: Trade) -> Keys:
     else:
         name, _, variant = advice.guard.partition(":")
     inner = (variant,) if variant else ()
+    if signal == BASE_STEPS:  # a limit, not a rule with levels
+        return ("guards", name, "task_types", task_type, signal, *inner)
     poll = ("poll",) if trade.dimension.poll else ()
     return ("guards", name, "task_types", task_type, signal, *inner, *poll, trade.dimension.level)
 

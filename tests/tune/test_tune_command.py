@@ -12,6 +12,7 @@ from typing import Any
 import polars
 import pytest
 from planted import best_is, no_good, run, write
+from program import event_lines
 from program import run as program
 
 
@@ -77,9 +78,11 @@ def test_no_threshold_pays_is_said_with_figures(tmp_path: Path) -> None:
     assert not advice["together"]["pays"]
     said = program("tune", str(log), "-g", "loopaudit", "-q").out
     text = " ".join(said.split())
-    assert "no threshold pays here: the best that was found saves" in text
-    assert "on the training runs, net" in text
-    assert "-> " not in text.partition("Below")[0]
+    # 10 of each kind repeat a call 9 times: nothing is left to save, and 5 useful calls and 9
+    # repeats of 10 healthy runs are lost
+    assert "the best that stops anything, same_call_same_result at 9, saves 0 and costs 140" in text
+    assert "healthy interrupted 12 % (6.2-22) of 80" in text
+    assert " stop: 3 -> " not in text
 
 
 def test_too_few_runs_are_a_reason_not_a_number(tmp_path: Path) -> None:
@@ -198,3 +201,120 @@ def test_a_figure_is_drawn(tmp_path: Path) -> None:
     assert program("tune", str(log), "-q", "--brief", "--figure", str(target)).code == 0
     assert target.read_text(encoding="utf-8").startswith("<?xml")
     assert program("tune", str(log), "-q", "--figure", "trade.doc").code == 2
+
+
+# -- runs without an outcome, labels, money --------------------------------------------------------
+
+
+def silent(
+    repeats: int, number: int, *, usage: bool = False, model: str = "m1"
+) -> list[dict[str, Any]]:
+    """A session without outcome in our own lines: five useful calls, then one `repeats` times."""
+    found: list[dict[str, Any]] = [{"type": "run", "run": f"r{number}", "task_type": "quiet"}]
+    calls = [("look", {"n": n}, f"found {n}") for n in range(5)]
+    calls += [("fetch", {"n": 0}, "the page")] * repeats
+    for n, (tool, args, result) in enumerate(calls):
+        call = {"id": f"c{number}.{n}", "tool": tool, "args": args, "result": result}
+        one: dict[str, Any] = {"type": "response", "run": f"r{number}", "id": f"m{number}.{n}",
+                               "calls": [call]}  # fmt: skip
+        if usage:
+            one |= {"usage": {"fresh_input": 1_000 * (n + 1), "output": 0}, "model": model}
+        found.append(one)
+    return found
+
+
+def quiet_log(path: Path, **more: Any) -> Path:
+    records = [r for n in range(25) for r in silent(1, n, **more)]
+    records += [r for n in range(25, 50) for r in silent(12, n, **more)]
+    return event_lines(path, records)
+
+
+def test_runs_without_outcome_stand_by_rule_and_are_said_to(tmp_path: Path) -> None:
+    log = quiet_log(tmp_path / "runs.jsonl")
+    advice = of(tuned(log, "-g", "loopaudit"), "loopaudit", "quiet")
+    assert advice["runs"]["by"] == {"rule": 50}
+    assert (advice["runs"]["healthy"], advice["runs"]["stuck"]) == (25, 25)
+    text = " ".join(program("tune", str(log), "-q", "-g", "loopaudit").out.split())
+    assert "50 by rule" in text
+    assert "no outcome is recorded: taken for stuck with a loop it did not leave by itself" in text
+
+
+def test_a_users_label_moves_a_run(tmp_path: Path) -> None:
+    log = quiet_log(tmp_path / "runs.jsonl")
+    report = program("report", str(log), "-f", "json", "-q").json
+    name = report["findings"][0]["id"]
+    done = program("label", name, "not-a-loop", "--reason", "a wait", cwd=tmp_path)
+    assert done.code == 0, done.err
+    made = program("tune", str(log), "-q", "-f", "json", "-g", "loopaudit", cwd=tmp_path)
+    advice = of(made.json, "loopaudit", "quiet")
+    assert advice["runs"]["by"] == {"label": 1, "rule": 49}
+    assert (advice["runs"]["healthy"], advice["runs"]["stuck"]) == (26, 24)
+
+
+def test_amounts_are_money_tokens_or_calls(tmp_path: Path) -> None:
+    log = quiet_log(tmp_path / "runs.jsonl", usage=True)
+    advice = of(tuned(log, "-g", "loopaudit"), "loopaudit", "quiet")
+    assert advice["unit"] == "tokens"  # nobody knows what m1 costs
+    rows = {r["threshold"]: r for r in stop_of(advice, "same_call_same_result")["rows"]}
+    # stopped at repeat 3 of 12, in response 8 of 17: responses 9 to 17 of 9,000 … 17,000 tokens
+    assert rows[3]["saved_at_most"] == 25 * sum(1_000 * n for n in range(9, 18))
+    settings = tmp_path / "loopaudit.toml"
+    settings.write_text("[[prices.model]]\nmodel = 'm1'\ninput = 2\noutput = 10\n")
+    arguments = ("-g", "loopaudit", "-g", "limits", "--config", str(settings))
+    document = tuned(log, *arguments)
+    advice = of(document, "loopaudit", "quiet")
+    assert advice["unit"] == "usd"
+    rows = {r["threshold"]: r for r in stop_of(advice, "same_call_same_result")["rows"]}
+    assert rows[3]["saved_at_most"] == pytest.approx(25 * 0.002 * sum(range(9, 18)))
+    usd = stop_of(of(document, "limits", "quiet"), "usd")
+    # healthy runs spend 2 × (1 + … + 6) × 0.001 = $0.042: the least round limit above is $0.05
+    assert usd["best_alone"] == {"threshold": 0.05}
+
+
+def test_hostile_names_are_inert(tmp_path: Path) -> None:
+    hostile = "=cmd|' /C calc'!A0 \x1b[31m::error::x\n| ` <b>"
+    runs = [{**one, "task": hostile} for one in best_is(4)]
+    log = write(runs, tmp_path / "runs.jsonl")
+    for kind in ("text", "json", "csv"):
+        done = program("tune", str(log), "-q", "-f", kind)
+        assert done.code == 0, done.err
+        assert "\x1b" not in done.out
+        assert not any(line.lstrip().startswith("::") for line in done.out.splitlines())
+        if kind == "csv":
+            rows = list(csv.DictReader(io.StringIO(done.out)))
+            assert all(row["task_type"].startswith("'=") for row in rows)
+    emitted = program("tune", str(log), "-q", "--emit", "openai-agents").out
+    assert all(line.startswith(("#", "Runner")) for line in emitted.splitlines())
+    assert "\x1b" not in emitted
+    target = tmp_path / "own.toml"
+    target.touch()
+    done = program("tune", str(log), "-q", "--brief", "--write", "--config", str(target))
+    assert done.code == 0, done.err
+    assert len(tomllib.loads(target.read_text(encoding="utf-8"))["guards"]) >= 1
+
+
+@pytest.mark.parametrize("guard", ["fuses:demo", "watchdog:demo", "limits"])
+def test_other_sets_are_written_where_they_read_it(tmp_path: Path, guard: str) -> None:
+    healthy = [run(f"h{n}", True, 2, 5 + n % 3) for n in range(60)]
+    stuck = [run(f"s{n}", False, 30, 5) for n in range(60)]
+    log = write(healthy + stuck, tmp_path / "runs.jsonl")
+    target = tmp_path / "own.toml"
+    target.touch()
+    arguments = ("tune", str(log), "-q", "-g", guard, "--config", str(target))
+    first = program(*arguments, "-f", "json", "--write").json
+    second = program(*arguments, "-f", "json").json
+    written = of(first, guard)["stops"]
+    assert any(t["now"] != t["recommended"] for t in written)
+    for before, after in zip(written, of(second, guard)["stops"], strict=True):
+        assert after["now"] == before["recommended"], before["signal"]
+
+
+def test_what_is_set_keeps_its_place_unless_something_is_better(tmp_path: Path) -> None:
+    """One healthy run of 60 is interrupted by what is set: within 2 % it may stay."""
+    healthy = [run(f"h{n}", True, 5 if n == 0 else 1, 5) for n in range(60)]
+    stuck = [run(f"s{n}", False, 4, 5) for n in range(60)]
+    log = write(healthy + stuck, tmp_path / "runs.jsonl")
+    advice = of(tuned(log, "-g", "loopaudit"), "loopaudit")
+    assert advice["together"]["best"]["all"]["net"] >= advice["together"]["now"]["all"]["net"] or (
+        advice["together"]["now"]["training"]["false_stops"] > 0.02
+    )
