@@ -173,6 +173,13 @@ def test_what_the_simulated_user_does_is_not_the_agents():
     assert (head.task_type, head.model, head.outcome) == ("retail", "m-1", "success")
 
 
+def test_a_cost_of_zero_is_a_model_without_a_price():
+    _, pieces = feed(
+        "tau2_bench", [document(simulation(message("assistant", "x", usage=USED, cost=0.0)))]
+    )
+    assert only(ResponsePiece, pieces)[0].cost is None
+
+
 def test_limits_and_faults_end_a_simulation():
     limit = simulation(message("assistant", "x", usage=USED), termination_reason="max_steps")
     fault = simulation(

@@ -162,7 +162,7 @@ def _agent_step(
         thinking_chars=len(thinking) if thinking else 0,
         calls=calls,
         usage=_usage(metrics, agent),
-        cost=dollars(metrics.get("cost_usd")),
+        cost=dollars(metrics.get("cost_usd")) or None,  # 0: no price was known
     )
     if step.get("llm_call_count") == 0:
         response.usage = response.usage or Usage(fresh_input=0, output=0, note="no model was asked")
@@ -250,7 +250,7 @@ def _share_totals(pieces: list[Piece], final: Json) -> None:
     if total is not None and all(piece.usage is None for piece in answers):
         share_usage(total, answers)
     cost = dollars(final.get("total_cost_usd"))
-    if cost is not None and all(piece.cost is None for piece in answers):
+    if cost and all(piece.cost is None for piece in answers):
         share_cost(cost, answers)
 
 

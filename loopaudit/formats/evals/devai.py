@@ -66,7 +66,7 @@ def _step(step: Json) -> Iterable[Piece]:
         text=words(agent.get("thought")),
         calls=(call,) if call else (),
         usage=openai_usage(used),
-        cost=dollars(used.get("cost")),
+        cost=dollars(used.get("cost")) or None,  # 0: no price was known
     )
     answer = step.get("environment")
     if call is not None and answer is not None:

@@ -51,7 +51,7 @@ def parts(metrics: Json) -> list[ResponsePiece]:
                     at=seconds(told.get("timestamp")),
                     model=name(usage.get("model")),
                     usage=token_usage(usage),
-                    cost=dollars(told.get("cost")),
+                    cost=dollars(told.get("cost")) or None,  # 0: no price was known
                 )
             )
     return found
@@ -70,7 +70,8 @@ def give(metrics: Json, answers: Sequence[ResponsePiece]) -> None:
     if all(answer.cost is None for answer in answers):
         if isinstance(costs, list) and len(costs) == len(answers):
             for answer, cost in zip(answers, costs, strict=True):
-                answer.cost = dollars(cost.get("cost") if isinstance(cost, dict) else cost)
+                told_cost = cost.get("cost") if isinstance(cost, dict) else cost
+                answer.cost = dollars(told_cost) or None
         else:
             total = dollars(metrics.get("accumulated_cost"))
             if total:

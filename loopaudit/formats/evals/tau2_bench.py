@@ -9,7 +9,6 @@ ticks (spans of 0.2 s): neighbouring ticks in which the agent speaks are one res
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 from loopaudit.formats.apis.openai_chat import call_id
@@ -148,9 +147,8 @@ def _answer(run: str, line: int, message: Json, at: float | None) -> ResponsePie
         for item in rows(message.get("tool_calls"))
         if item.get("requestor") != "user"
     )
-    usage, cost = openai_usage(message.get("usage")), dollars(message.get("cost"))
-    if usage is None and cost == Decimal(0):
-        cost = None  # a message that no model wrote, or a model without a price
+    usage = openai_usage(message.get("usage"))
+    cost = dollars(message.get("cost")) or None  # 0: no model wrote it, or one without a price
     thinking = table(raw, "message").get("reasoning_content")
     return ResponsePiece(
         run,
