@@ -207,6 +207,7 @@ class Finding:
     period: int | None = None
     waste: Waste = field(default_factory=Waste)
     listed_steps: list[int] = field(default_factory=list)  # redundant in part: listed, not charged
+    interruptions: list[tuple[int, int]] = field(default_factory=list)  # first and last other step
     reasons: list[str] = field(default_factory=list)
     advice: str = ""  # what to change
     advice_parts: Advice | None = None  # the whole of it

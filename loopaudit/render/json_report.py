@@ -214,6 +214,7 @@ def _finding(item: Finding, excerpts: bool) -> dict[str, Any]:
             "unknown": item.waste.unknown,
         },
         "listed_steps": item.listed_steps,
+        "interruptions": [{"first": a, "last": b} for a, b in item.interruptions],
         "reasons": item.reasons,
         "advice": item.advice or None,
         "advice_parts": _advice(item.advice_parts),

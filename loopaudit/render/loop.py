@@ -183,6 +183,8 @@ def _lasted(finding: Finding, run: RunSummary | None) -> str:
         f.count(steps, "step")
         + (f" ({redundant:,} redundant)" if redundant and redundant != steps else "")
     ]
+    if finding.interruptions:
+        parts.append(f.count(len(finding.interruptions), "interruption"))
     began, last = finding.onset.at, finding.last.at
     if began is not None and last is not None:
         parts.append(f.duration(last - began))

@@ -198,6 +198,10 @@ _FINDING = record(
             }
         ),
         "listed_steps": list_of(COUNT, "Redundant in part: listed, not charged."),
+        "interruptions": list_of(
+            record({"first": COUNT, "last": COUNT}),
+            "Stretches of other steps between onset and last.",
+        ),
         "reasons": list_of(TEXT),
         "advice": maybe(TEXT, "What to change."),
         "advice_parts": maybe(_ADVICE),

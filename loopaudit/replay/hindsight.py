@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import pairwise
 
 from loopaudit.findings import (
     EndedBy,
@@ -106,6 +107,7 @@ def _finding(
         period=primary.last.period,
         waste=_waste(run, charged, own),
         listed_steps=part,
+        interruptions=_others(sorted(whole + part)),
         reasons=[reason(chain, calls) for chain in _distinct(group)],
     )
     if onset in texts and onset not in bare:
@@ -126,6 +128,11 @@ def _told(
     finding.advice = finding.advice_parts.change
     finding.id = _fingerprint(run, finding, head)
     return finding
+
+
+def _others(steps: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last step of each stretch within a loop that is no part of it."""
+    return [(a + 1, b - 1) for a, b in pairwise(steps) if b - a > 1]
 
 
 def _share(step: Step, of_output: float) -> float:

@@ -201,3 +201,12 @@ def test_every_finding_says_why_and_what_to_do() -> None:
     assert finding.advice.startswith("test: ")
     assert finding.confidence >= 0.9
     assert finding.confidence_reason
+
+
+def test_interruptions_are_the_other_steps_inside() -> None:
+    test = step(100, call("test", {}, "2 failed"))
+    other = [step(100, call("read", {"path": f"f{n}"}, f"text {n}")) for n in range(6)]
+    rows = [test, other[0], test, test, other[1], other[2], test, other[3]]
+    found = judged(*rows).only
+    assert [entry.step for entry in found.waste.steps] == [2, 3, 6]
+    assert found.interruptions == [(4, 5)]
