@@ -162,9 +162,8 @@ class Fruitless(Detector):
         if answer is None or call.polls:
             return NONE
         if status is CallStatus.OK:
-            if (call.mutates or call.spawns) and call.key ^ answer not in self._done:
-                self._done.add(call.key ^ answer)
-                self._moved = True
+            if call.mutates or call.spawns:
+                self._change(call, call.key ^ answer)
             elif not _asks(call):
                 self._receipt = call
             elif answer not in self._seen:
@@ -176,6 +175,13 @@ class Fruitless(Detector):
             self._seen.add(answer)
             self._stale.append(call)
         return NONE
+
+    def _change(self, call: Call, change: int) -> None:
+        if change in self._done:
+            self._stale.append(call)
+        else:
+            self._done.add(change)
+            self._moved = True
 
     def _waited(self, before: float | None, call: Call) -> bool:
         """A minute or more after the last call: it looks whether something has changed."""

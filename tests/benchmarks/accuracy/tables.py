@@ -128,7 +128,7 @@ def _gist(found: f.Figures, names: list[str]) -> Iterator[str]:
     if judged:
         yield f"These kill no more and catch more on a set: {', '.join(sorted(set(judged)))}."
     else:
-        yield "No other guard set and no rule of k equal calls catches more on a set and kills no more."
+        yield "On each set, whatever kills no more, guard set or k equal calls, catches no more."
     long = [f"{rules[0]} steps on {name}" for name, rules in ahead.items() if rules]
     if long and not judged:
         yield f"A mere limit of length does, where failures are long: {', '.join(long)}."
