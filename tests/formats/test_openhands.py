@@ -220,7 +220,12 @@ def act(second, key, response="r1", command="ls", **more):
 
 def stats(second, prompt, completion, use="default"):
     counts = {"prompt_tokens": prompt, "completion_tokens": completion}
-    value = {"usage_to_metrics": {use: {"model_name": "m-1", "accumulated_token_usage": counts}}}
+    metrics = {
+        "model_name": "m-1",
+        "accumulated_token_usage": counts,
+        "accumulated_cost": prompt / 100,
+    }
+    value = {"usage_to_metrics": {use: metrics}}
     return event("ConversationStateUpdateEvent", second, "environment", key="stats", value=value)
 
 
@@ -247,6 +252,7 @@ def test_counters_belong_to_the_action_that_follows():
         (None, StepKind.MODEL, 411),
     ]
     assert sum(a.usage.total for a in answers if a.usage) == 720 + 360
+    assert [a.cost for a in answers] == [Decimal(1), Decimal(2), None, Decimal("3.5"), Decimal(4)]
 
 
 def test_arguments_are_those_that_ran_or_those_that_were_refused():

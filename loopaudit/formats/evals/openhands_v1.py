@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from loopaudit.formats.apis.openai_chat import call_id
@@ -19,6 +20,7 @@ from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import (
     Json,
     arguments,
+    dollars,
     name,
     output_of,
     seconds,
@@ -66,6 +68,8 @@ class OpenHandsReader(LogReader):
         self._run: str | None = None
         self._counters: dict[str, Counter] = {}
         self._pending: Usage | None = None  # counted, its action not yet seen
+        self._cost: Decimal | None = None  # of the same
+        self._spent: dict[str, Decimal] = {}  # counters of money
         self._pending_at: tuple[int, float | None] = (0, None)
         self._seen: set[str] = set()  # ids of responses
         self._kinds = {
@@ -155,9 +159,10 @@ class OpenHandsReader(LogReader):
         self, event: Json, at: float | None, text: str | None, calls: tuple[CallPiece, ...]
     ) -> ResponsePiece:
         key = call_id(event.get("llm_response_id"))
-        usage = None
+        usage = cost = None
         if key is None or key not in self._seen:
             usage, self._pending = self._pending, None
+            cost, self._cost = self._cost, None
         if key is not None:
             self._seen.add(key)
         thinking = words(event.get("reasoning_content"))
@@ -170,6 +175,7 @@ class OpenHandsReader(LogReader):
             thinking_chars=len(thinking) if thinking else 0,
             calls=calls,
             usage=usage,
+            cost=cost,
         )
 
     def _observation(self, line: int, event: Json) -> Iterable[Piece]:
@@ -232,11 +238,15 @@ class OpenHandsReader(LogReader):
             grown = counter.grown(metrics.get("accumulated_token_usage"))
             if grown is None:
                 continue
+            spent = dollars(metrics.get("accumulated_cost")) or Decimal(0)
+            cost = spent - self._spent.get(str(use), Decimal(0))
+            self._spent[str(use)] = spent
+            paid = cost if cost > 0 else None
             if "condenser" in str(use):
-                yield ResponsePiece("", 0, at=at, usage=grown, kind=StepKind.COMPACTION)
+                yield ResponsePiece("", 0, at=at, usage=grown, cost=paid, kind=StepKind.COMPACTION)
             else:
                 yield from self._counted()
-                self._pending, self._pending_at = grown, (line, at)
+                self._pending, self._cost, self._pending_at = grown, paid, (line, at)
             model = name(metrics.get("model_name"))
             yield RunPiece("", 0, model=model)
 
@@ -245,8 +255,8 @@ class OpenHandsReader(LogReader):
         if self._pending is None:
             return []
         line, at = self._pending_at
-        piece = ResponsePiece("", line, at=at, usage=self._pending)
-        self._pending = None
+        piece = ResponsePiece("", line, at=at, usage=self._pending, cost=self._cost)
+        self._pending = self._cost = None
         return [piece]
 
     # -- base state -------------------------------------------------------------------------------
