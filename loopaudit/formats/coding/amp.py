@@ -34,6 +34,7 @@ class AmpReader(SessionReader):
         self.used += 1
         run = name(record.get("id")) or self.new_run()
         ledger = _ledger(record)
+        tools: dict[str, str] = {}  # of calls, by id
         pieces: list[Piece] = [self._facts(run, line, record)]
         for index, message in enumerate(record["messages"]):
             place = self.place(line, "messages", index)
@@ -42,7 +43,7 @@ class AmpReader(SessionReader):
                 continue
             key = name(message.get("messageId"))
             key = key if key is not None else str(index)
-            pieces += self._message(run, place, key, message, ledger.pop(key, None))
+            pieces += self._message(run, place, key, message, ledger.pop(key, None), tools)
         for key, event in sorted(ledger.items()):  # billed, with no message in the thread
             usage = _usage({}, event)
             if usage is not None:
@@ -68,12 +69,18 @@ class AmpReader(SessionReader):
         )
 
     def _message(
-        self, run: str, line: int, key: str, message: Json, event: Json | None
+        self,
+        run: str,
+        line: int,
+        key: str,
+        message: Json,
+        event: Json | None,
+        tools: dict[str, str],
     ) -> list[Piece]:
         spent = table(message, "usage")
         at = seconds(table(message, "meta").get("sentAt"))
         at = at or seconds(spent.get("timestamp")) or seconds((event or {}).get("timestamp"))
-        found = read_blocks(run, line, at, message.get("content"))
+        found = read_blocks(run, line, at, message.get("content"), tools)
         if message.get("role") == "user":
             results = [r for r in found.results if r.status is not CallStatus.UNANSWERED]
             pieces: list[Piece] = [*results]

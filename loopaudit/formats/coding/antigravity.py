@@ -95,7 +95,7 @@ class AntigravityReader(SessionReader):
             pieces.append(ResponsePiece(self._run, line, at=at, calls=(call,)))
         text = words(record.get("content")) or words(record.get("error"))
         flagged = _STATUS.get(words(record.get("status")) or "")
-        status, code = ended(text, True if flagged is CallStatus.ERROR else None)
+        status, code = ended(text, True if flagged is CallStatus.ERROR else None, kind)
         if flagged is not None and flagged is not CallStatus.ERROR:
             status = flagged
         pieces.append(ResultPiece(self._run, line, None, text, at, status, exit_code=code))

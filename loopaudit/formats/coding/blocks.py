@@ -39,8 +39,10 @@ class Blocks:
         return "\n".join(self.texts) or None
 
 
-def read_blocks(run: str, line: int, at: float | None, content: Any) -> Blocks:
-    """What the content of a message holds."""
+def read_blocks(
+    run: str, line: int, at: float | None, content: Any, tools: dict[str, str]
+) -> Blocks:
+    """What the content of a message holds. `tools`: the tool of each call met so far, by its id."""
     found = Blocks()
     if isinstance(content, str):
         found.texts.append(content)
@@ -50,9 +52,12 @@ def read_blocks(run: str, line: int, at: float | None, content: Any) -> Blocks:
         if not isinstance(kind, str):
             continue
         if kind in _CALLS:
-            found.calls.append(_call(block, at))
+            call = _call(block, at)
+            found.calls.append(call)
+            if call.id is not None:
+                tools[call.id] = call.tool
         elif kind in _RESULTS:
-            found.results.append(_result(run, line, at, block))
+            found.results.append(_result(run, line, at, block, tools))
         elif kind in ("thinking", "reasoning"):
             found.thinking += len(words(block.get("thinking", block.get("text"))) or "")
         elif kind == "text" and isinstance(block.get("text"), str):
@@ -70,11 +75,14 @@ def _call(block: Json, at: float | None) -> CallPiece:
     return CallPiece(own, name(block.get("name")) or "unknown", arguments(given), at)
 
 
-def _result(run: str, line: int, at: float | None, block: Json) -> ResultPiece:
+def _result(
+    run: str, line: int, at: float | None, block: Json, tools: dict[str, str]
+) -> ResultPiece:
     own = None
     for key in ("tool_use_id", "toolUseID", "toolUseId", "tool_call_id", "toolCallId"):
         own = own or name(block.get(key))
     piece = ResultPiece(run, line, own, None, at, tool=name(block.get("name")))
+    tool = piece.tool or tools.get(own or "")
     ran = table(block, "run")
     if ran:
         status = _ENDED.get(words(ran.get("status")) or "")
@@ -84,7 +92,7 @@ def _result(run: str, line: int, at: float | None, block: Json) -> ResultPiece:
         if status is None:
             piece.status = CallStatus.UNANSWERED if ran.get("status") else CallStatus.OK
         elif status is CallStatus.OK:
-            piece.status, piece.exit_code = ended(piece.text, False)
+            piece.status, piece.exit_code = ended(piece.text, False, tool)
             if code is not None:
                 piece.exit_code = code
                 piece.status = CallStatus.ERROR if code else CallStatus.OK
@@ -93,7 +101,8 @@ def _result(run: str, line: int, at: float | None, block: Json) -> ResultPiece:
         return piece
     flag = block.get("is_error", block.get("isError"))
     piece.text = joined(block.get("content", block.get("output")))
-    piece.status, piece.exit_code = ended(piece.text, flag if isinstance(flag, bool) else None)
+    flag = flag if isinstance(flag, bool) else None
+    piece.status, piece.exit_code = ended(piece.text, flag, tool)
     return piece
 
 

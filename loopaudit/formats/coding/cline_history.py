@@ -33,15 +33,16 @@ _MOST = 2_000_000  # characters of an answer that is searched for calls
 def conversation(run: str, messages: list[Any], place: Callable[[int], int]) -> list[Piece]:
     """Pieces of a conversation; `place` tells the line of a message by its index."""
     pieces: list[Piece] = []
+    tools: dict[str, str] = {}  # of calls, by id
     for index, message in enumerate(messages):
         if isinstance(message, dict):
-            pieces += _message(run, place(index), message)
+            pieces += _message(run, place(index), message, tools)
     return pieces
 
 
-def _message(run: str, line: int, message: Json) -> list[Piece]:
+def _message(run: str, line: int, message: Json, tools: dict[str, str]) -> list[Piece]:
     at = seconds(message.get("ts"))
-    found = read_blocks(run, line, at, message.get("content"))
+    found = read_blocks(run, line, at, message.get("content"), tools)
     if message.get("role") == "assistant":
         text = found.text
         calls = found.calls or (_tagged(text, at) if text else [])
@@ -75,14 +76,14 @@ def _message(run: str, line: int, message: Json) -> list[Piece]:
         told = _RESULT.match(text)
         if told is not None:
             body = text[told.end() :]
-            status, code = ended(body)
+            status, code = ended(body, None, told.group(1))
             waiting = ResultPiece(run, line, None, body, at, status, told.group(1), exit_code=code)
             if not body:  # it stands in the next block
                 continue
             pieces.append(waiting)
         elif waiting is not None and not waiting.text:
             waiting.text = text
-            waiting.status, waiting.exit_code = ended(text)
+            waiting.status, waiting.exit_code = ended(text, None, waiting.tool)
             pieces.append(waiting)
         else:
             own.append(text)

@@ -52,6 +52,7 @@ class CopilotCliReader(SessionReader):
         self._run = self.stem
         self._model: str | None = None
         self._callers: dict[str, str] = {}  # call -> its run
+        self._tools: dict[str, str] = {}  # call -> its tool
         self._started: dict[str, tuple[str, int, CallPiece]] = {}  # executed, not yet requested
         self._spent = Spent()
         self._handlers = {
@@ -202,7 +203,7 @@ class CopilotCliReader(SessionReader):
             tool = name(request.get("name")) or "unknown"
             calls.append(CallPiece(own, tool, arguments(request.get("arguments")), at))
             if own is not None:
-                self._callers[own] = run
+                self._callers[own], self._tools[own] = run, tool
                 self._started.pop(own, None)
         model = name(data.get("model")) or self._model
         self._spent.response(run, line, key, model, data.get("outputTokens"))
@@ -234,7 +235,7 @@ class CopilotCliReader(SessionReader):
         found, self._started = self._started, {}
         pieces: list[Piece] = []
         for own, (run, line, call) in found.items():
-            self._callers[own] = run
+            self._callers[own], self._tools[own] = run, call.tool
             pieces.append(ResponsePiece(run, line, at=call.at, model=self._model, calls=(call,)))
         return pieces
 
@@ -249,7 +250,7 @@ class CopilotCliReader(SessionReader):
         if text is None:
             text = words(result.get("detailedContent")) or data.get("result")
         code = name(error.get("code"))
-        status, exit_code = ended(text, failed)
+        status, exit_code = ended(text, failed, self._tools.get(own or ""))
         if failed and code is not None and code.lower() in _REFUSALS:
             status = CallStatus.REJECTED
         return [ResultPiece(run, line, own, text, at, status, code=code, exit_code=exit_code)]

@@ -33,6 +33,7 @@ class CrushReader(SessionReader):
         super().__init__(path)
         self._costs: dict[str, tuple[int, Decimal]] = {}  # session -> row, cost
         self._responses: dict[str, list[str]] = {}  # session -> ids of its responses
+        self._tools: dict[str, str] = {}  # of calls, by id
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
         row = record.get("row") if isinstance(record, dict) else None
@@ -88,8 +89,9 @@ class CrushReader(SessionReader):
     def _result(self, run: str, line: int, at: float | None, part: Json) -> ResultPiece:
         text: Any = part.get("content")
         flag = part.get("is_error")
-        status, code = ended(text, flag if isinstance(flag, bool) and flag else None)
         own = name(part.get("tool_call_id"))
+        tool = name(part.get("name")) or self._tools.get(own or "")
+        status, code = ended(text, True if flag is True else False if flag is False else None, tool)
         return ResultPiece(run, line, own, text, at, status, name(part.get("name")), exit_code=code)
 
     def _answer(
@@ -112,6 +114,7 @@ class CrushReader(SessionReader):
             kind = part.get("type")
             if kind == "tool_call":
                 tool = name(part.get("name")) or "unknown"
+                self._tools[name(part.get("id")) or ""] = tool
                 calls.append(
                     CallPiece(name(part.get("id")), tool, arguments(part.get("input")), finished)
                 )

@@ -26,7 +26,7 @@ class CursorReader(SessionReader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._run = self.stem
-        self._ids: set[str] = set()  # of calls
+        self._tools: dict[str, str] = {}  # of calls, by id
         folders = os.path.abspath(path).split(os.sep)[:-1]
         sub = bool(folders) and folders[-1] == "subagents"
         #: `<session>/subagents/<id>.jsonl`
@@ -60,9 +60,8 @@ class CursorReader(SessionReader):
                 pieces.append(
                     self.begun(run, line, session=None, parent=self._parent, agent="subagent")
                 )
-        found = read_blocks(run, line, at, message.get("content"))
+        found = read_blocks(run, line, at, message.get("content"), self._tools)
         if record["role"] == "assistant":
-            self._ids.update(call.id for call in found.calls if call.id is not None)
             pieces.append(
                 ResponsePiece(
                     run,
@@ -75,7 +74,7 @@ class CursorReader(SessionReader):
                 )
             )
         for result in found.results:
-            if result.call_id not in self._ids:
+            if result.call_id not in self._tools:
                 result.call_id = None
             pieces.append(result)
         if record["role"] == "user" and (found.texts or not found.results):

@@ -40,6 +40,7 @@ class FactoryDroidReader(SessionReader):
         self._run = stem(path)
         self._model: str | None = None
         self._ids: list[str] = []  # of responses
+        self._tools: dict[str, str] = {}  # of calls, by id
         self._answered = True  # a result came since the newest response of a stream
         self._total: tuple[int, Usage | None] = (1, None)
 
@@ -92,7 +93,7 @@ class FactoryDroidReader(SessionReader):
 
     def _stored(self, line: int, record: Json, message: Json) -> list[Piece]:
         run, at = self._run, seconds(record.get("timestamp"))
-        found = read_blocks(run, line, at, message.get("content"))
+        found = read_blocks(run, line, at, message.get("content"), self._tools)
         if message.get("role") == "assistant":
             key = name(record.get("id")) or f"line {line}"
             self._ids.append(f"{run}/{key}")
@@ -135,10 +136,12 @@ class FactoryDroidReader(SessionReader):
             own = name(record.get("toolCallId")) or name(record.get("id"))
             tool = name(record.get("toolName")) or name(record.get("toolId")) or "unknown"
             call = CallPiece(own, tool, arguments(record.get("parameters")), at)
+            self._tools[own or ""] = tool
             return [*pieces, self._response(run, line, at, None, (call,))]
         if kind == "tool_result":
             self._answered = True
-            return [*pieces, _result(run, line, at, record)]
+            key = name(record.get("toolCallId")) or name(record.get("id")) or ""
+            return [*pieces, _result(run, line, at, record, self._tools.get(key))]
         if kind == "error":
             said = words(record.get("message"))
             return [*pieces, AttemptPiece(run, line, at, message=said, gave_up=True)]
@@ -158,7 +161,7 @@ class FactoryDroidReader(SessionReader):
         return ResponsePiece(run, line, id=self._ids[-1], at=at, text=text, calls=calls)
 
 
-def _result(run: str, line: int, at: float | None, record: Json) -> ResultPiece:
+def _result(run: str, line: int, at: float | None, record: Json, tool: str | None) -> ResultPiece:
     own = name(record.get("toolCallId")) or name(record.get("id"))
     value = record.get("value", record.get("result"))
     flag = record.get("isError", record.get("is_error"))
@@ -169,7 +172,7 @@ def _result(run: str, line: int, at: float | None, record: Json) -> ResultPiece:
         text = "\n".join(parts) if parts or "stdout" in value else value
     if isinstance(record.get("error"), dict) and text is None:
         text, flag = words(record["error"].get("message")), True
-    status, told = ended(text, flag if isinstance(flag, bool) else None)
+    status, told = ended(text, flag if isinstance(flag, bool) else None, tool)
     if code is not None:
         told = code
         status = CallStatus.ERROR if code and status is CallStatus.OK else status

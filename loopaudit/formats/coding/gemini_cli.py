@@ -251,7 +251,7 @@ def _result(
     if status is CallStatus.REJECTED:
         return ResultPiece(run, line, key, said, at, status, tool)
     wrong = status is CallStatus.ERROR or failed
-    status, code = ended(said, True if wrong else None if status is None else False)
+    status, code = ended(said, True if wrong else None if status is None else False, tool)
     return ResultPiece(run, line, key, said, at, status, tool, exit_code=code)
 
 

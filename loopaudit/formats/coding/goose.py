@@ -52,6 +52,7 @@ class GooseReader(SessionReader):
         self._models: dict[str, str | None] = {}
         self._totals: dict[str, tuple[int, Json]] = {}  # session -> row, its columns
         self._responses: dict[str, list[str]] = {}  # session -> ids of its responses
+        self._tools: dict[str, str] = {}  # of calls, by id
         self._metered: set[str] = set()  # sessions whose messages tell usage
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
@@ -120,7 +121,7 @@ class GooseReader(SessionReader):
             pieces += self._answer(run, line, at, message, facts, blocks)
         for block in blocks:
             if block.get("type") == "toolResponse":
-                pieces.append(_result(run, line, at, block))
+                pieces.append(_result(run, line, at, block, self._tools))
             elif block.get("type") == "systemNotification" and _COMPACTED.search(
                 words(block.get("msg")) or ""
             ):
@@ -147,6 +148,7 @@ class GooseReader(SessionReader):
                 own = name(block.get("id"))
                 tool = name(asked.get("name")) or "unknown"
                 calls.append(CallPiece(own, tool, asked.get("arguments"), at))
+                self._tools[own or ""] = tool
                 if _failed(block.get("toolCall")):  # a call that could not be read is not made
                     said = _error(block.get("toolCall"))
                     failed.append(ResultPiece(run, line, own, said, at, CallStatus.ERROR))
@@ -203,7 +205,9 @@ def _error(envelope: Any) -> Any:
     return envelope.get("error", envelope.get("Err")) if isinstance(envelope, dict) else None
 
 
-def _result(run: str, line: int, at: float | None, block: Json) -> ResultPiece:
+def _result(
+    run: str, line: int, at: float | None, block: Json, tools: dict[str, str]
+) -> ResultPiece:
     envelope = block.get("toolResult")
     own = name(block.get("id"))
     if isinstance(envelope, dict) and _failed(envelope):
@@ -217,7 +221,8 @@ def _result(run: str, line: int, at: float | None, block: Json) -> ResultPiece:
         content = envelope.get("value", envelope.get("Ok"))
     content = [c for c in content if not _for_user(c)] if isinstance(content, list) else content
     text = output_of(content)
-    status, code = ended(text, True if value.get("isError") is True else None)
+    flag = value.get("isError")
+    status, code = ended(text, flag if isinstance(flag, bool) else None, tools.get(own or ""))
     told = whole(facts.get("exit_code", facts.get("exitCode")))
     if told is not None:
         code = told

@@ -43,6 +43,7 @@ class GrokReader(SessionReader):
         self._run = self.stem
         self._begun = False
         self._thinking = 0
+        self._tools: dict[str, str] = {}  # of calls, by id
         self._served: list[CallPiece] = []  # calls that the server made
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
@@ -72,8 +73,9 @@ class GrokReader(SessionReader):
             )
         elif kind == "tool_result":
             text = output_of(record.get("content"))
-            status, code = ended(text, True if record.get("is_error") is True else None)
             own = name(record.get("tool_call_id"))
+            flag = True if record.get("is_error") is True else None
+            status, code = ended(text, flag, self._tools.get(own or ""))
             pieces.append(ResultPiece(self._run, line, own, text, at, status, exit_code=code))
         else:
             pieces += self._answer(line, at, record)
@@ -119,6 +121,7 @@ class GrokReader(SessionReader):
         for item in rows(record.get("tool_calls")):
             body = table(item, "function") or item
             own, tool = call_id(item.get("id")), name(body.get("name")) or "unknown"
+            self._tools[own or ""] = tool
             calls.append(CallPiece(own, tool, arguments(body.get("arguments")), at, line))
         answer = ResponsePiece(
             self._run,

@@ -52,8 +52,9 @@ class HermesReader(SessionReader):
             return [answer]
         if role == "tool":
             text = output_of(message.get("content"))
-            status, code = ended(text, True if message.get("finish_reason") == "error" else None)
             tool = name(message.get("tool_name")) or name(message.get("name"))
+            flag = True if message.get("finish_reason") == "error" else None
+            status, code = ended(text, flag, tool)
             own = name(message.get("tool_call_id"))
             return [ResultPiece(run, line, own, text, at, status, tool, exit_code=code)]
         if role == "user":

@@ -217,7 +217,7 @@ class KimiReader(SessionReader):
         result = table(event, "result")
         text = output_of(result.get("output"))
         flag = result.get("isError") is True
-        status, code = ended(text, flag)
+        status, code = ended(text, True) if flag else (CallStatus.OK, None)
         if own in self._denied and status is not CallStatus.OK:
             self._denied.discard(own or "")
             status = CallStatus.REJECTED

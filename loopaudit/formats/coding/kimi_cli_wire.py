@@ -126,7 +126,8 @@ class Wire:
         said = words(value.get("message"))
         if said and (text in (None, "", []) or value.get("is_error") is True):
             text = f"{text}\n{said}".strip() if isinstance(text, str) else said
-        status, code = ended(text, value.get("is_error") is True)
+        failed = value.get("is_error") is True
+        status, code = ended(text, True) if failed else (CallStatus.OK, None)
         if value.get("is_error") is True and said and "rejected by the user" in said:
             status = CallStatus.REJECTED
         own = name(payload.get("tool_call_id"))

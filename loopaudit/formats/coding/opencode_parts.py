@@ -206,7 +206,7 @@ def _result(
     if text is None:
         text = state.get("output")
     exit_code = whole(facts.get("exit", facts.get("exitCode")))
-    status, told = ended(text, failed)
+    status, told = ended(text, True) if failed else (CallStatus.OK, None)
     if exit_code and status is CallStatus.OK:
         status = CallStatus.ERROR
     if failed and facts.get("interrupted") is True:

@@ -22,6 +22,7 @@ _EXITED = re.compile(
     r"(-?\d{1,10})[\W_]*",
     re.IGNORECASE,
 )
+_SHELLS = ("bash", "shell", "exec", "terminal", "command", "cmd", "powershell", "run", "process")
 _LINE = 160  # characters of a line that may tell an exit code
 _SPAN = 600  # characters looked at, at either end
 _REFUSED = (
@@ -54,13 +55,25 @@ def exit_code(text: str) -> int | None:
     return None
 
 
-def ended(result: Any, failed: bool | None = None) -> tuple[CallStatus, int | None]:
-    """Status and exit code. `failed`: what the log's own flag says, None where it has none."""
+def is_shell(tool: str) -> bool:
+    """Whether a tool runs commands, by its name: only its results may tell an exit code."""
+    lower = tool.lower()
+    return any(word in lower for word in _SHELLS)
+
+
+def ended(
+    result: Any, failed: bool | None = None, tool: str | None = None
+) -> tuple[CallStatus, int | None]:
+    """Status and exit code. `failed`: what the log's own flag says, None where it has none.
+
+    A file that is read may well hold the line "exit code 1": where the `tool` is known, only those
+    that run commands are asked for one.
+    """
     if not isinstance(result, str):
         if failed is None:
             return status_of(result), None
         return (CallStatus.ERROR if failed else CallStatus.OK), None
-    code = exit_code(result)
+    code = exit_code(result) if failed or tool is None or is_shell(tool) else None
     if code == 0 and failed is None:
         return CallStatus.OK, 0
     if failed is False and not code:

@@ -120,7 +120,8 @@ class QwenCodeReader(SessionReader):
             code = None
             if status is not CallStatus.REJECTED:
                 wrong = status is CallStatus.ERROR or failed
-                status, code = ended(said, True if wrong else None if status is None else False)
+                flag = True if wrong else None if status is None else False
+                status, code = ended(said, flag, name(answer.get("name")))
             kind = name(facts.get("errorType")) if status is CallStatus.ERROR else None
             tool = name(answer.get("name"))
             pieces.append(

@@ -12,8 +12,8 @@ _INSERTED = re.compile(
     r"|user_info|user_instructions|user_rules|open_and_recently_viewed_files|project_layout"
     r"|manually_attached_skills|agent_skills|git_status|agent_transcripts|rules|mcp_file_system"
     r"|qwen:user-prompt-submit-context|hook_context|info-msg|turn-context|timestamp"
-    r"|USER_SETTINGS_CHANGE|ADDITIONAL_METADATA|EPHEMERAL_MESSAGE|SYSTEM_MESSAGE|system"
-    r"|system_notification|notification|task-notification|context)(?:\s[^>]*)?>.*?</\1>",
+    r"|USER_SETTINGS_CHANGE|ADDITIONAL_METADATA|EPHEMERAL_MESSAGE|SYSTEM_MESSAGE"
+    r"|system_notification|task-notification)(?:\s[^>]*)?>.*?</\1>",
     re.DOTALL,
 )
 #: elements around the person's own words
