@@ -19,10 +19,10 @@ from loopaudit.ingest.sources import Source
 from loopaudit.masks import mask
 from loopaudit.model import Run
 from loopaudit.replay.crossing import record
-from loopaudit.replay.delegation import asked, spawns
 from loopaudit.replay.hindsight import judge
 from loopaudit.replay.replay import replay_run
 from loopaudit.replay.results import JobResult, RunResult, columns
+from loopaudit.replay.spawns import asked, spawns
 from loopaudit.task_types import Rule, infer
 
 #: the guard set whose findings the report shows
