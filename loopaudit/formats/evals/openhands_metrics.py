@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from loopaudit.formats.shapes import Json, count, dollars, name, rows, seconds, table
 from loopaudit.formats.totals import share_cost, share_usage
 from loopaudit.formats.usages import openai_usage
-from loopaudit.model import ResponsePiece, Usage
+from loopaudit.model import Piece, ResponsePiece, RunPiece, StepKind, Usage
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
 
@@ -100,3 +101,43 @@ class Counter:
         if any(tokens is not None and tokens < 0 for tokens in new.values()):
             new = now  # it began anew
         return token_usage(new) if any(new.values()) else None
+
+
+class Streamed:
+    """Usage that a stream of events tells as counters, each time before the response it is of."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, Counter] = {}
+        self._spent: dict[str, Decimal] = {}  # counters of money
+        self._waiting: ResponsePiece | None = None  # counted, its event not yet seen
+
+    def told(self, metrics: Json, line: int, at: float | None) -> Iterable[Piece]:
+        """What the counters of one event add, by use. A condenser's share is no step."""
+        for use, told in metrics.items():
+            if not isinstance(told, dict):
+                continue
+            counter = self._counters.setdefault(use, Counter())
+            grown = counter.grown(told.get("accumulated_token_usage"))
+            if grown is None:
+                continue
+            spent = dollars(told.get("accumulated_cost")) or Decimal(0)
+            cost = spent - self._spent.get(use, Decimal(0))
+            self._spent[use] = spent
+            piece = ResponsePiece("", line, at=at, usage=grown, cost=cost if cost > 0 else None)
+            if "condenser" in use:
+                piece.kind = StepKind.COMPACTION
+                yield piece
+            else:
+                yield from self.rest()
+                self._waiting = piece
+            yield RunPiece("", line, model=name(told.get("model_name")))
+
+    def take(self) -> tuple[Usage | None, Decimal | None]:
+        """Usage and cost of the response whose event has come."""
+        piece, self._waiting = self._waiting, None
+        return (piece.usage, piece.cost) if piece is not None else (None, None)
+
+    def rest(self) -> list[Piece]:
+        """A response that was counted and of which no event tells."""
+        piece, self._waiting = self._waiting, None
+        return [] if piece is None else [piece]

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 from loopaudit.formats.apis.openai_chat import call_id
 from loopaudit.formats.base import Format, Sample
-from loopaudit.formats.evals.openhands_metrics import Counter, parts
+from loopaudit.formats.evals.openhands_metrics import Streamed, parts
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import (
     Json,
     arguments,
-    dollars,
     name,
     output_of,
     seconds,
@@ -42,7 +40,6 @@ from loopaudit.model import (
     ResultPiece,
     RunPiece,
     StepKind,
-    Usage,
 )
 
 _FOLDER = re.compile(r"([^/\\]+)[/\\]events[/\\][^/\\]*\Z")
@@ -66,11 +63,7 @@ class OpenHandsReader(LogReader):
         folder = _FOLDER.search(path)
         self._folder = _id(folder.group(1)) if folder else None
         self._run: str | None = None
-        self._counters: dict[str, Counter] = {}
-        self._pending: Usage | None = None  # counted, its action not yet seen
-        self._cost: Decimal | None = None  # of the same
-        self._spent: dict[str, Decimal] = {}  # counters of money
-        self._pending_at: tuple[int, float | None] = (0, None)
+        self._counted = Streamed()
         self._seen: set[str] = set()  # ids of responses
         self._kinds = {
             "MessageEvent": self._message,
@@ -100,8 +93,8 @@ class OpenHandsReader(LogReader):
             yield from self._event(line, record)
 
     def end(self) -> Iterable[Piece]:
-        out = self.emit(self._counted(), self._run or self.stem, self._pending_at[0])
-        return [*out, *super().end()]
+        rest = self._counted.rest()
+        return [*self.emit(self.emit_to(rest, 1)), *super().end()]
 
     def _of(self, line: int) -> Iterable[Piece]:
         """The run of the events; the first time also what is known of it."""
@@ -161,8 +154,7 @@ class OpenHandsReader(LogReader):
         key = call_id(event.get("llm_response_id"))
         usage = cost = None
         if key is None or key not in self._seen:
-            usage, self._pending = self._pending, None
-            cost, self._cost = self._cost, None
+            usage, cost = self._counted.take()
         if key is not None:
             self._seen.add(key)
         thinking = words(event.get("reasoning_content"))
@@ -229,35 +221,8 @@ class OpenHandsReader(LogReader):
         at, value = seconds(event.get("timestamp")), event.get("value")
         if event.get("key") == "execution_status" and value == "stuck":
             yield BoundaryPiece("", 0, BoundaryKind.GUARD_STOP, at, "stuck")
-        if event.get("key") != "stats":
-            return
-        for use, metrics in table(value, "usage_to_metrics").items():
-            if not isinstance(metrics, dict):
-                continue
-            counter = self._counters.setdefault(str(use), Counter())
-            grown = counter.grown(metrics.get("accumulated_token_usage"))
-            if grown is None:
-                continue
-            spent = dollars(metrics.get("accumulated_cost")) or Decimal(0)
-            cost = spent - self._spent.get(str(use), Decimal(0))
-            self._spent[str(use)] = spent
-            paid = cost if cost > 0 else None
-            if "condenser" in str(use):
-                yield ResponsePiece("", 0, at=at, usage=grown, cost=paid, kind=StepKind.COMPACTION)
-            else:
-                yield from self._counted()
-                self._pending, self._cost, self._pending_at = grown, paid, (line, at)
-            model = name(metrics.get("model_name"))
-            yield RunPiece("", 0, model=model)
-
-    def _counted(self) -> list[Piece]:
-        """A response that was counted and of which no event tells."""
-        if self._pending is None:
-            return []
-        line, at = self._pending_at
-        piece = ResponsePiece("", line, at=at, usage=self._pending, cost=self._cost)
-        self._pending = self._cost = None
-        return [piece]
+        if event.get("key") == "stats":
+            yield from self._counted.told(table(value, "usage_to_metrics"), line, at)
 
     # -- base state -------------------------------------------------------------------------------
 
