@@ -33,7 +33,7 @@ RULES: tuple[Rule, ...] = (
             "per response, and a limit of output tokens."
         ),
         signal=SIGNAL,
-        cause="no-limit",
+        cause="no-cut",
         needs=frozenset({"arguments"}),
         family="batch",
     ),

@@ -27,7 +27,7 @@ RULES: tuple[Rule, ...] = (
             "it a greatest depth; refuse a task that equals the caller's own."
         ),
         signal=SIGNAL,
-        cause="no-limit",
+        cause="no-depth",
         needs=frozenset({"arguments"}),
         family="spawn",
     ),

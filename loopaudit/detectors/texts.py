@@ -36,7 +36,7 @@ RULES: tuple[Rule, ...] = (
             "the tenth repeat, and do not send such a response back as context: it is continued."
         ),
         signal=INSIDE,
-        cause="no-limit",
+        cause="no-cut",
         family="text",
     ),
     Rule(

@@ -66,8 +66,20 @@ CAUSES: dict[str, Cause] = {
     "no-limit": Cause(
         "Nothing bounds this type of task: no limit of steps, of depth or of output.",
         "See how many steps, agents or tokens healthy runs of this task type take (loopaudit cost "
-        "--by task_type), and where this one passed that.",
+        "--by task-type), and where this one passed that.",
         "Set a limit per task type, with a message to converge before it and a stop at it.",
+    ),
+    "no-cut": Cause(
+        "Nothing cuts a response off that repeats itself: no limit of output, no look at the "
+        "stream.",
+        "Read the response from the place named on: what is the last thing in it that is new, and "
+        "did it end by itself or at a limit?",
+        "Set a limit of output tokens per task, and cut a stream off that repeats itself.",
+    ),
+    "no-depth": Cause(
+        "The tool that starts agents is on offer to agents that were started by it, however deep.",
+        "Put the tasks of the agents side by side, from the first one down: what does each add?",
+        "Give the tool a greatest depth, and refuse a task that equals the caller's own.",
     ),
     "no-memory": Cause(
         "What was read is not kept when the context is compacted.",

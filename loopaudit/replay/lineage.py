@@ -77,8 +77,8 @@ def _joined(lines: list[list[Again]]) -> list[list[Again]]:
     return [line for line, _ in joined]
 
 
-def _downwards(again: Again) -> tuple[int, str, str, int]:
-    return (again.node.depth, again.node.run.path, again.node.run.id, again.spawn.call)
+def _downwards(again: Again) -> tuple[int, str, int]:
+    return (again.node.depth, again.node.run.id, again.spawn.call)
 
 
 def _between(line: list[Again]) -> set[int]:
