@@ -129,8 +129,12 @@ def batch():
         [{"runs": runs()}],
         [batch()],
         [{"post": batch()["post"]}, {"patch": batch()["patch"]}],
+        [
+            {k: json.dumps(v) if isinstance(v, dict) else v for k, v in one.items()}
+            for one in runs()
+        ],
     ],
-    ids=["reversed", "list", "envelope", "batch", "two batches"],
+    ids=["reversed", "list", "envelope", "batch", "two batches", "bulk export"],
 )
 def test_every_container_tells_the_same(records):
     reader, (found,) = runs_of(records, "langsmith")

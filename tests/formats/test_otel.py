@@ -673,7 +673,53 @@ def protobuf(one):
     return out
 
 
+def jaeger():
+    spans = []
+    for one in lake():
+        parent = one.get("parentSpanId")
+        tags = [{"key": k, "type": "string", "value": v} for k, v in plain(one).items()]
+        if one["status"]:
+            tags.append({"key": "otel.status_code", "type": "string", "value": "ERROR"})
+        start = int(one["startTimeUnixNano"]) // 1000
+        spans.append(
+            {
+                "traceID": one["traceId"],
+                "spanID": one["spanId"],
+                "operationName": one["name"],
+                "references": [{"refType": "CHILD_OF", "spanID": parent}] if parent else [],
+                "startTime": start,
+                "duration": int(one["endTimeUnixNano"]) // 1000 - start,
+                "tags": tags,
+                "logs": [],
+                "processID": "p1",
+            }
+        )
+    processes = {"p1": {"serviceName": "pier", "tags": []}}
+    return {"data": [{"traceID": TRACE, "spans": spans, "processes": processes}]}
+
+
+def nested():
+    """Child spans below their parents, as in the traces of TRAIL."""
+    made = [
+        {
+            "span_id": one["spanId"],
+            "parent_span_id": one.get("parentSpanId"),
+            "span_name": one["name"],
+            "timestamp": iso(one["startTimeUnixNano"]),
+            "duration": "PT1S" if number else "PT0H0M9.0S",
+            "span_attributes": plain(one),
+            "status_code": "Error" if one["status"] else "Unset",
+            "child_spans": [],
+        }
+        for number, one in enumerate(lake())
+    ]
+    made[0]["child_spans"] = made[1:]
+    return {"trace_id": TRACE, "spans": made[:1]}
+
+
 CONTAINERS = {
+    "jaeger": [jaeger()],
+    "nested": [nested()],
     "lines": lines(*lake()),
     "one line": [line(*lake())],
     "one document, a list": [lines(*lake())],

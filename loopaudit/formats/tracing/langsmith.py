@@ -15,7 +15,7 @@ from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.shapes import Json, dollars, name, seconds, shown, table, words
 from loopaudit.formats.tracing.answers import answer_pieces
 from loopaudit.formats.tracing.conventions import tool_arguments, tool_result
-from loopaudit.formats.tracing.messages import message_pieces, request_messages
+from loopaudit.formats.tracing.messages import loaded, message_pieces, request_messages
 from loopaudit.formats.tracing.span_reader import SpanReader
 from loopaudit.formats.tracing.spans import Kind, Span
 from loopaudit.formats.tracing.usage import langchain_usage, more, span_usage
@@ -42,8 +42,8 @@ class LangsmithReader(SpanReader):
                 continue
             first, before = self._unfinished.pop(own, (here, {}))
             whole = {**before, **{k: v for k, v in run.items() if v not in (None, {}, [])}}
-            for key in ("inputs", "outputs", "extra"):
-                whole.setdefault(key, run.get(key))
+            for key in ("inputs", "outputs", "extra", "feedback_stats"):
+                whole[key] = loaded(whole.get(key, run.get(key)))  # a text in Parquet exports
             if whole.get("end_time") is None or whole.get("run_type") is None:
                 self._unfinished[own] = (first, whole)
             else:
@@ -182,7 +182,7 @@ FORMAT = Format(
     reader=LangsmithReader,
     describes=(
         "Runs of LangSmith as JSON: API and SDK exports (one run a line, or a list) and the "
-        "batches that the SDK sends (`post`, `patch`). Bulk exports are Parquet and are not read. "
+        "batches that the SDK sends (`post`, `patch`), and bulk exports in Parquet. "
         "Retries inside a client leave no run."
     ),
 )

@@ -33,6 +33,8 @@ class MlflowReader(SpanReader):
             self.reject(here, f"no MLflow trace: {shown(record)}")
             return
         where, spans, info = found
+        if not spans:
+            self.ignored["trace without spans"] += 1
         trace = name(info.get("trace_id")) or name(info.get("request_id"))
         about = table(info, "trace_metadata") or table(info, "request_metadata")
         for index, raw in enumerate(spans):

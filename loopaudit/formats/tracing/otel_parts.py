@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from loopaudit.formats.shapes import Json, name, rows, seconds, table, words
+from loopaudit.formats.tracing.otel_others import is_jaeger, is_nested, jaeger, nested
 
 TRACES = ("resourceSpans", "resource_spans", "batches")
 _LOGS = ("resourceLogs", "resource_logs")
@@ -48,6 +49,16 @@ def parts_of(record: Any, path: tuple[Any, ...] = (), depth: int = 0) -> Iterato
         yield path, "span", record, attributes_of(table(record, "resource").get("attributes"))
     elif is_log(record):
         yield path, "log", record, {}
+    elif is_jaeger(record):
+        for number, span, about in jaeger(record):
+            yield (*path, "spans", number), "span", span, about
+    elif is_nested(record):
+        for span in nested(record, record.get("trace_id")):
+            yield path, "span", span, {}
+    elif any(is_nested(item) for item in rows(record.get("spans"))[:4]):
+        for number, item in enumerate(rows(record["spans"])):
+            for span in nested(item, record.get("trace_id")):
+                yield (*path, "spans", number), "span", span, {}
     elif depth < 4:
         for key in ("trace", "data", "result", "spans"):
             if isinstance(record.get(key), list | dict):
