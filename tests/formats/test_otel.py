@@ -22,6 +22,7 @@ from span_logs import (
     tool,
     user,
 )
+from test_api_hostile import HOSTILE, nodes, replaced
 
 from loopaudit.formats.base import Sample
 from loopaudit.model import CallStatus, UsageMark
@@ -778,3 +779,10 @@ def test_a_failed_tool_call_keeps_the_type_of_its_exception():
     (call,) = run.calls
     assert (call.status, call.code, call.size) == (CallStatus.ERROR, "KeyError", len("'lake'"))
     assert (call.started, call.ended) == (START + 2, START + 3)
+
+
+def test_records_of_other_tools_that_are_damaged_are_survived():
+    for record in (*CONTAINERS["jaeger"], *CONTAINERS["nested"]):
+        for path in nodes(record):
+            for bad in (None, -1, "x", [], {}, [[]], {"a": []}, HOSTILE[-1]):
+                feed("otel", [replaced(record, path, bad)])

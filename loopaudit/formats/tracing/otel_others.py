@@ -1,8 +1,8 @@
 """Spans of other tools in the keys of OTLP: Jaeger's JSON, and traces with nested child spans.
 
-Jaeger: `{"data": [{"traceID", "spans": [{"operationName", "references", "tags", …}], "processes"}]}`,
-times in microseconds. Nested (TRAIL and exports like it): `child_spans` below `span_id`, `span_name`,
-`span_attributes`, a time and a duration such as `PT1.5S`.
+Jaeger: `{"data": [{"traceID", "spans": [{"operationName", "references", "tags"}], "processes"}]}`,
+times in microseconds. Nested (TRAIL and exports like it): `child_spans` below a span with
+`span_id`, `span_name`, `span_attributes`, a time and a duration such as `PT1.5S`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from loopaudit.formats.shapes import Json, number, rows, seconds, table, words
+from loopaudit.formats.shapes import Json, name, number, rows, seconds, table, words
 
 _DURATION = re.compile(
     r"P(?:([0-9.]+)D)?T?(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?", re.IGNORECASE
@@ -31,7 +31,7 @@ def jaeger(record: Json) -> Iterator[tuple[int, Json, Json]]:
     for index, raw in enumerate(record["spans"]):
         if not isinstance(raw, dict):
             continue
-        process = table(processes, str(raw.get("processID")))
+        process = table(processes, name(raw.get("processID")) or "")
         resource = {**_tags(process.get("tags")), "service.name": process.get("serviceName")}
         yield index, _from_jaeger(raw), resource
 
