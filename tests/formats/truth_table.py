@@ -155,7 +155,8 @@ def table() -> str:
     heads = ("responses", "calls", "failed", "input", "cached", "output", "reasoning")
     lines = [f"{'file':70}{'reader':18}" + "".join(f"{head:>10}" for head in heads) + "  why"]
     for row, (_, kept) in ROWS.items():
-        cells = ["0 or –" if n == ZERO_OR_ABSENT else "–" if n is None else f"{n:,}" for n in kept[:7]]
+        names = {None: "–", ZERO_OR_ABSENT: "0 or –"}
+        cells = [names.get(n) or f"{n:,}" for n in kept[:7]]
         reader = reader_of(row) or "no reader yet"
         lines.append(f"{row:70}{reader:18}" + "".join(f"{c:>10}" for c in cells) + f"  {kept.why}")
     return "\n".join(lines)
