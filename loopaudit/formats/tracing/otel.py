@@ -242,8 +242,9 @@ FORMAT = Format(
     describes=(
         "OTLP/JSON lines (traces and logs, as the Collector's file exporter and the SDKs write "
         "them), spans of the console exporters, JavaScript span dumps, Phoenix and Jaeger "
-        "exports, with the attributes of the GenAI conventions (all three generations), OpenInference, "
-        "OpenLLMetry, the Vercel AI SDK, MLflow or Langfuse. Content is off by default in many of "
+        "exports, with the attributes of the GenAI conventions (all three generations), "
+        "OpenInference, OpenLLMetry, the Vercel AI SDK, MLflow or Langfuse. Content is off by "
+        "default in many of "
         "these: then arguments and results are missing. Retries inside an SDK leave no span."
     ),
 )
