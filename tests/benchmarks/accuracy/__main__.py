@@ -42,7 +42,7 @@ def main() -> int:
     for line in report(sets, found, options.folder):
         print(line)
     if options.commit:
-        FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        FIGURES.write_text(written(found), encoding="utf-8")
         README.write_text(renewed(README.read_text(encoding="utf-8"), found), encoding="utf-8")
     return 0
 
@@ -61,6 +61,16 @@ def report(sets: list[Set], found: figures.Figures, folder: Path) -> Iterator[st
         yield from tables.over_all(found)
     calls, seconds = sum(entry.calls for entry in sets), sum(entry.seconds for entry in sets)
     yield f"\n{DEFAULT} replayed {calls:,} calls at {calls / seconds:,.0f} calls a second and core"
+
+
+def written(found: figures.Figures) -> str:
+    """The figures as JSON, a rule a line."""
+    sets = []
+    for name, entry in found.items():
+        rules = ",\n  ".join(f"{json.dumps(r)}: {json.dumps(c)}" for r, c in entry["rules"].items())
+        counts = json.dumps({key: value for key, value in entry.items() if key != "rules"})
+        sets.append(f'{json.dumps(name)}: {counts[:-1]}, "rules": {{\n  {rules}\n }}}}')
+    return "{\n " + ",\n ".join(sets) + "\n}\n"
 
 
 def renewed(text: str, found: figures.Figures) -> str:
