@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from loopaudit.errors import InputError
-from loopaudit.ingest import archives
+from loopaudit.ingest import archives, framed
 
 BLOCK = 1 << 20
 PACKED_BLOCK = 1 << 17  # of packed bytes
@@ -73,11 +73,13 @@ def open_stream(path: str) -> io.BufferedReader[Any]:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     source: Any = raw
     try:
-        magic = raw.read(6)
+        magic = raw.read(8)
         packed = compression(magic)
         raw.seek(0)
         if magic.startswith(archives.MAGIC):
             source = archives.Members(raw, path)
+        elif framed.is_framed(magic):
+            source = framed.Framed(raw, path)
         elif packed is not None:
             source = _Unpacked(raw, _decoder(packed, path))
         stream = io.BufferedReader(source, BLOCK)
@@ -97,7 +99,7 @@ def open_stream(path: str) -> io.BufferedReader[Any]:
 
 
 def is_packed(stream: io.BufferedReader[Any]) -> bool:
-    return isinstance(stream.raw, _Unpacked | archives.Members)
+    return isinstance(stream.raw, _Unpacked | archives.Members | framed.Framed)
 
 
 def _foreign(head: bytes) -> str | None:
