@@ -1,8 +1,11 @@
 """Copilot CLI: split responses, calls told twice, totals at shutdown, sub-agents in one file."""
 
-from coding_files import attempts, kinds, run_of, runs_of, statuses, tokens
+import sqlite3
+
+from coding_files import attempts, kinds, run_of, runs_of, statuses, tokens, write_lines
 
 from loopaudit.model import UsageMark
+from loopaudit.replay.audit import AuditOptions, audit
 
 SESSION = "0c6f2a1b-9999-4000-8000-000000000001"
 
@@ -180,3 +183,74 @@ def test_errors_aborts_and_injected_messages():
         (429, "rate_limit", True)
     ]
     assert run.prompt == "Go."
+
+
+# -- the store of sessions ------------------------------------------------------------------------
+
+
+def store(folder, *rows):
+    """`session-store.db` with rows of (input, cache read, output, call that started the agent)."""
+    connection = sqlite3.connect(folder / "session-store.db")
+    connection.executescript(
+        "CREATE TABLE sessions (id TEXT, cwd TEXT, created_at TEXT);"
+        "CREATE TABLE assistant_usage_events (id INTEGER PRIMARY KEY, session_id TEXT, model TEXT,"
+        " input_tokens INTEGER, cache_read_tokens INTEGER, cache_write_tokens INTEGER,"
+        " output_tokens INTEGER, parent_tool_call_id TEXT, created_at TEXT, finish_reason TEXT);"
+    )
+    connection.execute("INSERT INTO sessions VALUES (?, '/w', '2026-06-01T12:00:00Z')", (SESSION,))
+    for sent, read, output, caller in rows:
+        connection.execute(
+            "INSERT INTO assistant_usage_events (session_id, model, input_tokens,"
+            " cache_read_tokens, cache_write_tokens, output_tokens, parent_tool_call_id, created_at)"
+            " VALUES (?, 'gpt-5', ?, ?, 0, ?, ?, '2026-06-01T12:00:05Z')",
+            (SESSION, sent, read, output, caller),
+        )
+    connection.commit()
+    connection.close()
+
+
+def everything(folder):
+    report = audit(AuditOptions([str(folder)], processes=1, now=2e9))
+    assert (report.skips, report.failures) == ([], [])
+    return report
+
+
+def test_the_store_alone_tells_the_usage_of_every_request(tmp_path):
+    store(tmp_path, (1000, 400, 10, None), (1200, 1000, 20, None), (50, 0, 5, "spawn"))
+    report = everything(tmp_path)
+    assert {run.id for run in report.runs} == {SESSION, f"{SESSION}/spawn"}
+    found = report.totals.tokens
+    assert (found.fresh_input, found.cache_read, found.output) == (850, 1400, 35)
+    assert report.totals.responses == 3
+
+
+def test_the_store_and_the_events_of_a_session_are_one(tmp_path):
+    """Four rows: the two calls of the session, a title between them, and the sub-agent's call.
+    The totals at shutdown are no longer needed."""
+    store(
+        tmp_path,
+        (1000, 400, 10, None),
+        (90, 0, 3, None),
+        (1200, 1000, 20, None),
+        (50, 0, 5, "spawn"),
+    )
+    log = Log().answer("api-call-0000000a", 10, ["spawn"])
+    log.add("subagent.started", toolCallId="spawn", agentName="explore")
+    log.answer("api-call-0000000s", 5, parentToolCallId="spawn").done("spawn")
+    log.answer("api-call-0000000b", 20).shutdown(**{"gpt-5": (9999, 0, 35)})
+    write_lines(tmp_path / "session-state" / SESSION / "events.jsonl", log.events)
+    report = everything(tmp_path)
+    found = report.totals.tokens
+    assert (found.fresh_input, found.cache_read, found.output) == (600 + 90 + 200 + 50, 1400, 38)
+    assert (report.totals.responses, report.totals.calls) == (3, 1)
+    assert "estimated" not in " ".join(report.totals.reasons)
+    parents = {run.id: run.parent for run in report.runs}
+    assert parents == {SESSION: None, f"{SESSION}/spawn": SESSION}
+
+
+def test_rows_that_do_not_fit_the_events_count_nothing_twice(tmp_path):
+    store(tmp_path, (1000, 0, 7, None), (1000, 0, 8, None), (1000, 0, 9, None))
+    log = Log().answer("api-call-0000000a", 10).answer("api-call-0000000b", 20)
+    write_lines(tmp_path / "session-state" / SESSION / "events.jsonl", log.events)
+    found = everything(tmp_path).totals
+    assert (found.responses, found.tokens.output, found.tokens.fresh_input) == (2, 30, None)

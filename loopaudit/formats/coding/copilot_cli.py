@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from loopaudit.formats.base import Format, Sample
+from loopaudit.formats.base import Format, Sample, Table
+from loopaudit.formats.coding.copilot_cli_store import Store, beside_store
 from loopaudit.formats.coding.copilot_cli_usage import Spent
 from loopaudit.formats.coding.outputs import ended
 from loopaudit.formats.coding.sessions import SessionReader
@@ -55,6 +56,8 @@ class CopilotCliReader(SessionReader):
         self._tools: dict[str, str] = {}  # call -> its tool
         self._started: dict[str, tuple[str, int, CallPiece]] = {}  # executed, not yet requested
         self._spent = Spent()
+        self._store = Store(path)
+        self._stored = beside_store(path)  # exact figures are kept elsewhere
         self._handlers = {
             "session.start": self._start,
             "session.resume": self._resume,
@@ -78,6 +81,9 @@ class CopilotCliReader(SessionReader):
     def read(self, line: int, record: Any) -> Iterable[Piece]:
         if not isinstance(record, dict):
             return self.reject(line, "not a JSON object")
+        row = record.get("row")
+        if isinstance(row, dict):
+            return self._row(line, record, row)
         if _workspace(self.path, record):
             return self.ignore("facts of a session (told by its events)")
         kind, data = record.get("type"), record.get("data")
@@ -91,9 +97,22 @@ class CopilotCliReader(SessionReader):
         return self.emit(pieces)
 
     def end(self) -> Iterable[Piece]:
-        pieces = [*self.emit(self._flush()), *self.emit(self._spent.told())]
+        pieces = self.emit(self._flush())
+        pieces += self.emit(self._spent.told(estimate=not self._stored))
+        pieces += self.emit(self._store.told())
         super().end()
         return pieces
+
+    def _row(self, line: int, record: Json, row: Json) -> Iterable[Piece]:
+        """A row of the store: a session, or the usage of a request."""
+        run = name(row.get("id"))
+        if record.get("table") == "sessions" and run is not None:
+            self.used += 1
+            return self.emit([self.begun(run, line, project=name(row.get("cwd")))])
+        if not self._store.add(line, row):
+            return self.reject(line, "usage that names no session")
+        self.used += 1
+        return ()
 
     def _thread(self, data: Json) -> str:
         """The run of an event: a sub-agent's own, or the session's."""
@@ -266,6 +285,9 @@ _EVENTS = ("session.", "assistant.", "user.message", "tool.execution_", "hook.",
 
 
 def sniff(sample: Sample) -> float:
+    if sample.tables:
+        columns = sample.tables.get("assistant_usage_events", frozenset())
+        return 0.97 if {"session_id", "input_tokens", "output_tokens"} <= columns else 0.0
     sure = 0
     for record in sample.records:
         if not isinstance(record, dict):
@@ -287,8 +309,10 @@ FORMAT = Format(
     reader=CopilotCliReader,
     describes=(
         "~/.copilot/session-state/<session>/events.jsonl. Of a response only the output tokens are "
-        "recorded. The totals of the shutdown event, where the session came to its end, are spread "
-        "evenly over the responses of their model as estimates; without them all figures are lower "
-        "bounds. Cost is recorded in credits only."
+        "recorded there; ~/.copilot/session-store.db has all figures and is read with the events "
+        "where both are given. Without it the totals of the shutdown event, where the session came "
+        "to its end, are spread evenly over the responses of their model as estimates. Cost is "
+        "recorded in credits only."
     ),
+    tables=(Table("sessions", ("created_at",)), Table("assistant_usage_events", ("id",))),
 )

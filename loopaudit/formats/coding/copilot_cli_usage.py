@@ -69,10 +69,11 @@ class Spent:
             self._done[model] = _sum(self._done.get(model), usage)
         self._last = {}
 
-    def told(self) -> Iterable[ResponsePiece]:
-        """The usage of each response, as pieces that go on with it."""
-        totals = dict(self._done)
-        for model, usage in self._last.items():
+    def told(self, *, estimate: bool) -> Iterable[ResponsePiece]:
+        """The usage of each response, as pieces that go on with it; inputs are estimated or left
+        out."""
+        totals = dict(self._done) if estimate else {}
+        for model, usage in self._last.items() if estimate else ():
             totals[model] = _sum(totals.get(model), usage)
         short = self._gap or self._open  # the totals leave something out
         groups: dict[str | None, list[tuple[str, _Response]]] = {}
