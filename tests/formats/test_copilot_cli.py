@@ -201,7 +201,8 @@ def store(folder, *rows):
     for sent, read, output, caller in rows:
         connection.execute(
             "INSERT INTO assistant_usage_events (session_id, model, input_tokens,"
-            " cache_read_tokens, cache_write_tokens, output_tokens, parent_tool_call_id, created_at)"
+            " cache_read_tokens, cache_write_tokens, output_tokens, parent_tool_call_id,"
+            " created_at)"
             " VALUES (?, 'gpt-5', ?, ?, 0, ?, ?, '2026-06-01T12:00:05Z')",
             (SESSION, sent, read, output, caller),
         )
