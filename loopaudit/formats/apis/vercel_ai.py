@@ -226,6 +226,8 @@ class VercelReader(LogReader):
         if isinstance(record, list):
             return self._all(line, record, ())
         if isinstance(record, dict) and isinstance(record.get("messages"), list):
+            if not record["messages"]:
+                self.ignored["conversation without messages"] += 1
             return self._all(line, record["messages"], ("messages",), name(record.get("id")))
         self._run = self._run or self.new_run()
         return self._one(line, record, self._run)
