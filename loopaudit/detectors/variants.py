@@ -25,9 +25,9 @@ RULES: tuple[Rule, ...] = (
         ),
         not_counted=(
             "Calls that change state (twenty writes all answer `ok`), or whose name says that they "
-            "ask nothing (add, mark, think, click …), known waits, answers side by side in one "
-            "response (one round). Another answer of that tool, a change of state or a user "
-            "message starts again."
+            "ask nothing (add, mark, think, click …), searches, whose answer is a place, known "
+            "waits, answers side by side in one response (one round). Another answer of that tool, "
+            "a change of state or a user message starts again."
         ),
         evidence=(
             "On 15,315 runs with a known outcome five such answers stand in 1 of 5,814 successes "
@@ -73,6 +73,12 @@ RULES: tuple[Rule, ...] = (
 TELLING = 20
 
 
+#: searches: their answers are places, and many names stand in one file
+_SEARCH = re.compile(r"(?:^|_)(?:grep|glob|rg|ls|list|search_files|find_files)(?:_|$)")
+_SEARCH_COMMAND = re.compile(
+    r'"(?:command|cmd)":(?:"|\["bash","-l?c",")(?:cd [^&;]{0,80}(?:&&|;) ?)?'
+    r"(?:rg|grep|egrep|ag|ack|git grep|fd|ls|which|wc|test|stat|file)\b"
+)
 #: tools whose answer is a receipt, however varied what they are given: they ask nothing
 _ASKS_NOTHING = re.compile(
     r"(?:^|_)(?:add|put|set|mark|assign|unassign|log|record|register|store|push|pop|enqueue|queue"
@@ -91,6 +97,13 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])|[.:/ -]+")
 def asks(tool: str) -> bool:
     """Whether a tool of this name answers questions; others only say that they did it."""
     return not hands_over(tool) and not _ASKS_NOTHING.search(_CAMEL.sub("_", tool).lower())
+
+
+def _open_question(call: Call) -> bool:
+    """Whether equal answers to such calls say that nothing was learnt."""
+    if not asks(call.tool) or _SEARCH.search(_CAMEL.sub("_", call.tool).lower()):
+        return False
+    return call.args is None or _SEARCH_COMMAND.search(call.args) is None
 
 
 class _Row:
@@ -158,7 +171,7 @@ class Variants(Detector):
                 readings.append(self._reading(GROWING, row.grown, row, call))
         if call.key not in row.keys and not call.blank and not call.nothing_found:
             row.keys.add(call.key)
-            if call.step != row.step and (call.size or 0) >= self.telling and asks(call.tool):
+            if call.step != row.step and (call.size or 0) >= self.telling and _open_question(call):
                 row.step = call.step
                 row.varied += 1
                 readings.append(self._reading(SAME_ANSWER, row.varied, row, call))

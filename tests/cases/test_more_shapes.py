@@ -485,6 +485,19 @@ for tool, receipt in (
     CASES[f"receipts of {tool}"] = Case(
         asked(*(step(300, verb(tool)({"value": f"item {i}"}, receipt)) for i in range(8))), 2_400
     )
+for name, make in {
+    "a tool": lambda n: grep({"pattern": n}, "Found 1 file\n/home/noor/app/tariff/money.py"),
+    "a command": lambda n: sh({"command": f"rg -l {n} src"}, "src/tariff/money.py src/tax.py"),
+    "a command elsewhere": lambda n: sh(
+        {"command": f"cd src && grep -rn {n} ."}, "./tariff/money.py:3: import tax, cents, total"
+    ),
+}.items():
+    # no finding; that the guard rule `known_answers` stops here at the fifth is a tuned choice
+    CASES[f"seven names in one file, by {name}"] = Case(
+        asked(*(step(300, make(n)) for n in ("a", "b", "c", "d", "e", "f", "g"))),
+        2_100,
+        calm=False,
+    )
 CASES["ten files that all are empty"] = Case(
     asked(*(step(300, read({"path": f"p{i}/__init__.py"}, "")) for i in range(10))), 3_000
 )
