@@ -356,7 +356,9 @@ class Step:
     text_key: int | None = None  # digest of the visible text, None if there is none
     text: str | None = None  # bounded excerpt
     text_size: int = 0  # characters of visible text
-    said: int | None = None  # digest of the masked visible text, of a response without calls
+    #: digest of the masked visible text, of a response without calls; None where no other one
+    #: stands between the same two messages of the user
+    said: int | None = None
     chant: Chant | None = None  # where the visible text repeats itself
     finish: str | None = None
     usage: Usage | None = None

@@ -113,6 +113,8 @@ _ASKS_TO_POLL = re.compile(
     r"|(?:一直|不断|反复)(?:检查|查询|监控|盯)|盯着|监控",
     re.IGNORECASE,
 )
+#: of which one stands in each such request, in lower case
+_HINTS = ("keep", "cont", "poll", "mon", "watch", "every", *"每轮持一不反盯监")
 #: calls in a row this far apart, start to start, are taken for polls, in seconds
 SLOW = 60.0
 #: a call done this often without becoming a loop is worth a word in `dismissed`
@@ -363,7 +365,10 @@ def _words(kind: str, tool: str, total: int, times: int) -> str:
 
 def asks_to_poll(text: str | None) -> bool:
     """Whether a user's message asks to look at something again and again."""
-    return bool(text and _ASKS_TO_POLL.search(text))
+    if not text:
+        return False
+    lower = text.lower()
+    return any(map(lower.__contains__, _HINTS)) and _ASKS_TO_POLL.search(text) is not None
 
 
 def _equal(a: Call, b: Call) -> bool:

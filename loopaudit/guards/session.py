@@ -51,16 +51,9 @@ class GuardSession:
 
     def _open(self, preset: Preset, missing: frozenset[str]) -> list[PresetRule]:
         """Make each detector once; the rules that can be decided."""
-        decidable = []
-        for rule in preset.rules:
-            if rule.detector_class.scope != "run":
-                continue
-            lacking = rule.needs & missing
-            if lacking:
-                self._missing += [(rule.signal, need) for need in sorted(lacking)]
-            else:
-                decidable.append(rule)
-        self._detectors = [rule.make() for rule in made_once(decidable)]
+        decidable, made, lacking = _decidable(preset, missing)
+        self._missing += lacking
+        self._detectors = [rule.make() for rule in made]
         return decidable
 
     def _handlers(self, event: str) -> Handlers:
@@ -71,6 +64,11 @@ class GuardSession:
             for detector in self._detectors
             if getattr(type(detector), event) is not base
         )
+
+    def hears(self, event: str) -> bool:
+        """Whether any detector listens to `event`, a method of `Detector`."""
+        handlers: Handlers = getattr(self, f"_{event}")
+        return bool(handlers)
 
     def before_step(self, step_index: int, at: float | None = None) -> Sequence[Trip]:
         """Limits judged before a model step is asked for. A compaction is no such step."""
@@ -108,15 +106,15 @@ class GuardSession:
 
     def _feed(self, handlers: Handlers, event: Any, position: int | None) -> Sequence[Trip]:
         found: Sequence[Reading] = ()
-        for handle in handlers:
-            try:
+        try:
+            for handle in handlers:
                 readings = handle(event)
-            except MemoryError:
-                raise
-            except Exception as error:
-                raise _broken(handle, error) from error
-            if readings:
-                found = [*found, *readings] if found else readings
+                if readings:
+                    found = [*found, *readings] if found else readings
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _broken(handle, error) from error
         if not found:
             return NONE
         if self._observe is not None:
@@ -143,6 +141,33 @@ class GuardSession:
     def budget(self) -> int | None:
         """The watchdog's budget of steps as it stands now."""
         return self._policy.budget if isinstance(self._policy, Watchdog) else None
+
+
+_Decidable = tuple[list[PresetRule], list[PresetRule], list[tuple[str, str]]]
+_decided: dict[tuple[int, frozenset[str]], tuple[Preset, _Decidable]] = {}  # by identity of the set
+
+
+def _decidable(preset: Preset, missing: frozenset[str]) -> _Decidable:
+    """Rules that can be decided, those that make their detectors, and (signal, what is missing) of
+    the others. Remembered: every run asks."""
+    known = _decided.get((id(preset), missing))
+    if known is not None:
+        return known[1]
+    rules: list[PresetRule] = []
+    undecidable: list[tuple[str, str]] = []
+    for rule in preset.rules:
+        if rule.detector_class.scope != "run":
+            continue
+        lacking = rule.needs & missing
+        if lacking:
+            undecidable += [(rule.signal, need) for need in sorted(lacking)]
+        else:
+            rules.append(rule)
+    found = rules, list(made_once(rules)), undecidable
+    if len(_decided) >= 64:  # sets made for one task type come and go
+        _decided.clear()
+    _decided[id(preset), missing] = preset, found
+    return found
 
 
 def made_once(rules: Sequence[PresetRule]) -> list[PresetRule]:

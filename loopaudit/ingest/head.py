@@ -33,6 +33,9 @@ FIRST_LOOK, SECOND_LOOK = 6, 64
 SAMPLE_BYTES = 4 << 20
 #: a reader this sure after the first look is taken
 SURE = 0.9
+#: one this sure is taken without asking those that stand after it in the list: most logs then load
+#: two readers of fifty
+CERTAIN = 0.99
 #: below this confidence a log is not read without being told so
 MIN_CONFIDENCE = 0.3
 MAX_DOCUMENT = 1 << 30  # a JSON document is held in memory whole, at about ten times its size
@@ -58,7 +61,7 @@ def load_format(name: str) -> Format:
 
 
 def rank_formats(sample: Sample) -> list[tuple[float, Format]]:
-    """All readers with their confidence, the surest first."""
+    """Readers with their confidence, the surest first; one that is certain ends the search."""
     ranking: list[tuple[float, Format]] = []
     for name in plugins.format_names():
         form = load_format(name)
@@ -67,6 +70,8 @@ def rank_formats(sample: Sample) -> list[tuple[float, Format]]:
         except Exception:  # a broken sniffer must not hide the readers that work
             score = 0.0
         ranking.append((score, form))
+        if score >= CERTAIN:
+            break
     ranking.sort(key=lambda ranked: -ranked[0])  # stable: ties go by the order of the list
     return ranking
 

@@ -81,7 +81,4 @@ def not_yet(text: str) -> bool:
 
 def _says(hints: tuple[str, ...], pattern: re.Pattern[str], text: str) -> bool:
     lower = text.lower()
-    for hint in hints:
-        if hint in lower:
-            return pattern.search(text) is not None
-    return False
+    return any(map(lower.__contains__, hints)) and pattern.search(text) is not None

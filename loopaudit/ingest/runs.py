@@ -81,6 +81,7 @@ class _Builder:
     attempts: list[Attempt] = field(default_factory=list)
     context: Context | None = None  # while the run tells no usage, where that is to be counted
     talk: tuple[Step, list[str]] | None = None  # the newest response, while it called no tool
+    talked: tuple[Step, str] | None = None  # the one before it that called none, see `_said`
 
 
 class RunAssembler:
@@ -290,6 +291,8 @@ class RunAssembler:
             builder.steps[piece.id] = step
         if builder.talk is not None:
             self._said(builder)
+        if builder.talked is not None and any(b.kind is BoundaryKind.USER for b in step.before):
+            builder.talked = None
         if builder.context is not None:
             builder.context.opened(step)
             self._usage_told(builder, piece)
@@ -356,10 +359,20 @@ class RunAssembler:
             step.text = ((step.text or "") + text)[: self.keep.text]
 
     def _said(self, builder: _Builder) -> None:
-        """The newest response is complete: what it said, if it called no tool."""
+        """The newest response is complete: what it said, if it called no tool.
+
+        What a user answered at once is compared with nothing, so it is not masked.
+        """
         assert builder.talk is not None
         (step, texts), builder.talk = builder.talk, None
-        step.said = mask_digest("".join(texts), self.mask)
+        text, before = "".join(texts), builder.talked
+        builder.talked = step, text
+        if before is not None:
+            first, said = before
+            if first.said is None:
+                first.said = mask_digest(said, self.mask)
+        if before is not None or self.live:
+            step.said = mask_digest(text, self.mask)
 
     def _key(self, tool: str, args: object, arguments: bytes) -> int:
         """Digest of a call without the arguments that are bookkeeping. `arguments`: as a whole."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from fnmatch import fnmatchcase
@@ -283,6 +284,13 @@ def _unknown(model: str, service: str | None) -> list[str]:
         lines.append(f"or no price for {mode} mode")
     lines.append("a price of your own: [[prices.model]] in loopaudit.toml")
     return lines
+
+
+def prepare() -> None:
+    """Load what prices are looked up in, ahead of time; what goes wrong is told when it is used."""
+    with suppress(Exception):
+        _price_list()
+        _overlay()
 
 
 @cache

@@ -26,7 +26,7 @@ from loopaudit.ingest.salvage import CUT_TAIL
 from loopaudit.ingest.sources import Found, Source, discover
 from loopaudit.masks import from_settings
 from loopaudit.model import Skip
-from loopaudit.money import PriceBook, usd
+from loopaudit.money import PriceBook, prepare, usd
 from loopaudit.replay.delegation import delegated
 from loopaudit.replay.merge import (
     adopt,
@@ -209,7 +209,7 @@ def _read(sources: list[Source], plan: Plan, options: AuditOptions) -> list[JobR
         if options.progress is not None:
             options.progress(min(done, total), total)
 
-    results = run_jobs(jobs, plan, options.processes, progress)
+    results = run_jobs(jobs, plan, options.processes, progress, prepare)
     groups = joint_jobs(jobs, results)
     if groups:
         joined = [[s for n in group for s in jobs[n]] for group in groups]

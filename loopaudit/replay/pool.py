@@ -39,8 +39,12 @@ def run_jobs(
     plan: Plan,
     processes: int | None = None,
     progress: Progress | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> list[JobResult]:
-    """The result of each job, in the order of `jobs`, however many processes work."""
+    """The result of each job, in the order of `jobs`, however many processes work.
+
+    `meanwhile` is called here once they are at work.
+    """
     sizes = [sum(s.size for s in job) for job in jobs]
     workers = min(processes or os.cpu_count() or 1, len(jobs))
     tell = progress or (lambda size: None)
@@ -48,7 +52,7 @@ def run_jobs(
     if workers > 1 and (processes is not None or sum(sizes) >= SERIAL_BYTES):
         lots = _lots(sizes, min(LOT_BYTES, sum(sizes) // (workers * LOTS)))
         if len(lots) > 1:
-            done = _parallel(workers, lots, jobs, plan, lambda i: tell(sizes[i]))
+            done = _parallel(workers, lots, jobs, plan, lambda i: tell(sizes[i]), meanwhile)
     for i, job in enumerate(jobs):
         if i not in done:
             done[i] = _quietly(job, plan)
@@ -75,7 +79,8 @@ def _parallel(
     lots: list[list[int]],
     jobs: Sequence[list[Source]],
     plan: Plan,
-    progress: Progress,
+    progress: Callable[[int], None],
+    meanwhile: Callable[[], object] | None = None,
 ) -> dict[int, JobResult]:
     """Results by number of job, without those for which no process could be started.
 
@@ -94,6 +99,9 @@ def _parallel(
                 busy[link] = process, _give(link, left.pop(), jobs)
             if not busy:
                 break  # this machine gives no process at all
+            if meanwhile is not None:
+                meanwhile()
+                meanwhile = None
             ready: Any
             for ready in wait(list(busy)):
                 process, lot = busy[ready]
@@ -192,6 +200,7 @@ def _work(link: Connection, plan: Plan) -> None:
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     threading.Thread(target=_follow_parent, daemon=True).start()
+    gc.disable()  # see `_quietly`
     while (lot := link.recv()) is not None:
         answer: list[JobResult] | Exception
         try:

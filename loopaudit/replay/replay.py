@@ -19,18 +19,22 @@ def replay_run(run: Run, sessions: Sequence[GuardSession]) -> list[list[Trip]]:
 
 def _replay(run: Run, session: GuardSession) -> list[Trip]:
     trips: list[Trip] = []
-    proposed, ended = session.call_proposed, session.call_ended
+    proposed = session.call_proposed if session.hears("call_proposed") else None
+    ended = session.call_ended
     for step in run.steps:
         for boundary in step.before:
             trips += session.boundary(boundary)
         if step.kind is StepKind.MODEL:
             trips += session.before_step(step.index, step.at)
         trips += session.step_started(step)
+        if proposed is not None:
+            for call in step.calls:
+                trips += proposed(call)
         for call in step.calls:
-            trips += proposed(call)
-        for call in step.calls:
-            trips += ended(call)
-        trips += session.step_ended(step)
+            if told := ended(call):
+                trips += told
+        if told := session.step_ended(step):
+            trips += told
     for boundary in run.after:
         trips += session.boundary(boundary)
     if any(boundary.kind is BoundaryKind.GUARD_STOP for boundary in run.after):
