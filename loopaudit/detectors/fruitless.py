@@ -105,7 +105,7 @@ RULES: tuple[Rule, ...] = (
 
 #: steps looked back on for `mostly_fruitless`
 WINDOW = 9
-_TELLING = 20  # characters: a shorter answer of a look-up is "", "[]", "None", "0 rows" …
+_TELLING = 20  # characters: shorter answers are "", "[]", "None", "0 rows", "ok" and the like
 _LOOKS_UP = re.compile(
     "search|lookup|look|find|get|list|fetch|retrieve|read|open|view|show|browse|grep|glob|visit"
 )
@@ -164,7 +164,7 @@ class Fruitless(Detector):
         if status is CallStatus.OK:
             if call.mutates or call.spawns:
                 self._change(call, call.key ^ answer)
-            elif not _asks(call):
+            elif not _asks(call) and (answer in self._seen or call.blank):
                 self._receipt = call
             elif answer not in self._seen:
                 self._seen.add(answer)

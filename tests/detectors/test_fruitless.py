@@ -266,3 +266,15 @@ def test_reading_many_files_is_left_alone() -> None:
         *(step(100, call("read_file", {"path": f"f{i}"}, f"text {i}")) for i in range(40))
     )
     assert found.trips == []
+
+
+def test_a_page_that_a_browser_shows_anew_is_news() -> None:
+    turned = [
+        step(500, call(tool, args, answer))
+        for i in range(8)
+        for tool, args, answer in (
+            ("browser_click", {"element": "Next", "ref": f"e{i}"}, "clicked"),
+            ("browser_snapshot", {}, f"page {i}"),
+        )
+    ]
+    assert counts(judged(*turned), KNOWN) == []
