@@ -149,3 +149,44 @@ def test_a_result_that_the_client_sends_answers_its_call():
     run = run_of("gemini_cli", records)
     assert run.calls[0].status is CallStatus.OK
     assert kinds(run) == []
+
+
+def event(kind, second=0, **more):
+    return {"type": kind, "timestamp": f"2026-06-01T10:00:{second:02}Z", **more}
+
+
+def test_headless_output():
+    """Text comes in pieces; the total of 1,000 in, 60 out and 40 of thoughts is spread."""
+    stats = {
+        "total_tokens": 1100,
+        "input_tokens": 1000,
+        "output_tokens": 60,
+        "cached": 300,
+        "tool_calls": 2,
+    }
+    records = [
+        event("init", session_id="5f0c2d1e-1111-4222-8333-abcdefabcdef", model="gemini-2.5-pro"),
+        event("message", 1, role="user", content="Go."),
+        event("message", 2, role="assistant", content="I ", delta=True),
+        event("message", 2, role="assistant", content="look.", delta=True),
+        event(
+            "tool_use", 3, tool_name="run_shell_command", tool_id="a", parameters={"command": "ls"}
+        ),
+        event("tool_use", 3, tool_name="read_file", tool_id="b", parameters={"path": "x"}),
+        event("tool_result", 4, tool_id="a", status="success", output="x\nExit Code: 1"),
+        event(
+            "tool_result",
+            4,
+            tool_id="b",
+            status="error",
+            error={"type": "not_found", "message": "no file"},
+        ),
+        event("message", 5, role="assistant", content="Done.", delta=True),
+        event("result", 6, status="success", stats=stats),
+    ]
+    run = run_of("gemini_cli", records)
+    assert [(step.text_size, len(step.calls)) for step in run.steps] == [(7, 2), (5, 0)]
+    assert statuses(run) == ["error", "error"]
+    assert tokens(run) == {"fresh_input": 700, "cache_read": 300, "output": 100, "reasoning": 40}
+    assert (run.outcome, run.prompt, run.steps[0].model) == ("success", "Go.", "gemini-2.5-pro")
+    assert sniff(Sample("x", records)) > 0.8

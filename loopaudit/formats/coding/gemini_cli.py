@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from loopaudit.formats.base import Format, Sample
+from loopaudit.formats.coding.gemini_cli_stream import KINDS, Stream, is_stream
 from loopaudit.formats.coding.outputs import ended
 from loopaudit.formats.coding.sessions import SessionReader
 from loopaudit.formats.coding.spoken import spoken
@@ -42,6 +43,7 @@ class GeminiCliReader(SessionReader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._run: str | None = None
+        self._stream: Stream | None = None  # of headless output
         self._held: tuple[int, Json] | None = None  # the newest message, which may still change
         self._seen: set[str] = set()  # ids of messages of users, errors and notices
         self._answered: set[tuple[str, str]] = set()  # message and call whose result was given
@@ -57,6 +59,11 @@ class GeminiCliReader(SessionReader):
             return self._set(line, table(record, "$set"))
         if "$rewindTo" in record:
             return [*self._release(), *self.ignore("rewind (its tokens were spent)")]
+        kind = record.get("type")
+        if isinstance(kind, str) and "id" not in record and kind in KINDS:
+            self._stream = self._stream or Stream(self.stem)
+            self.used += 1
+            return self.emit(self._stream.read(line, kind, record))
         if isinstance(record.get("type"), str) and "id" in record:
             return self._line(line, record)
         if name(record.get("sessionId")) or "projectHash" in record:
@@ -68,6 +75,8 @@ class GeminiCliReader(SessionReader):
 
     def end(self) -> Iterable[Piece]:
         pieces = self._release()
+        if self._stream is not None:
+            pieces += self.emit(self._stream.close())
         super().end()
         return pieces
 
@@ -276,6 +285,7 @@ def sniff(sample: Sample) -> float:
         elif isinstance(record.get("history"), list):
             sure |= any(m.get("role") == "gemini" for m in rows(record["history"]))
         else:
+            sure |= is_stream(record)
             sure |= "$set" in record or "$rewindTo" in record
             sure |= record.get("type") == "gemini" and "id" in record and "timestamp" in record
     return 0.9 if sure else 0.0
@@ -288,8 +298,9 @@ FORMAT = Format(
     reader=GeminiCliReader,
     describes=(
         "~/.gemini/tmp/<project>/chats/session-*.json (one document) and *.jsonl (since 2026); "
-        "sub-agents in chats/<parent session>/. Cached tokens lie inside the input, thoughts "
-        "beside the output. Retries and cost are not recorded; a message whose tokens are all 0 "
-        "was not measured. Tool outputs are cut at 50 KB."
+        "sub-agents in chats/<parent session>/; the output of `gemini -p --output-format "
+        "stream-json`. Cached tokens lie inside the input, thoughts beside the output. Retries and "
+        "cost are not recorded; a message whose tokens are all 0 was not measured. Tool outputs "
+        "are cut at 50 KB."
     ),
 )

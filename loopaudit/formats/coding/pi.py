@@ -51,6 +51,8 @@ class PiReader(SessionReader):
             self.used += 1
             text = text_of(record.get("content"))
             return self.emit([self.said(self._run, line, at, text, inserted=True)])
+        if "traceSchema" in record:
+            return self.ignore("trajectory (told by the session)")
         if kind is None and _index(record):
             return self.ignore("index of sessions")
         if isinstance(kind, str):
@@ -100,6 +102,8 @@ def sniff(sample: Sample) -> float:
     for record in sample.records:
         if not isinstance(record, dict):
             return 0.0
+        if str(record.get("traceSchema")).startswith("openclaw"):
+            return 0.9
         kind, message = record.get("type"), record.get("message")
         header += kind == "session" and "id" in record and ("cwd" in record or "version" in record)
         if kind == "message" and isinstance(message, dict) and "timestamp" in record:
