@@ -73,6 +73,8 @@ class Reader:
     placeholder_outputs: ClassVar[bool] = False
     #: calls have no ids, so that a result cannot be read again: more of them are held
     unnamed_calls: ClassVar[bool] = False
+    #: pieces come at the end, so texts are in memory until then whatever is done with them
+    holds_all: ClassVar[bool] = False
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -63,7 +63,7 @@ def read_sources(
         again = partial(head.format.reader, source.path)
         rereader = Rereader(source.real, again) if head.plain else None
         records = None if head.record is None else RecordRereader(head.record, again)
-        in_memory = isinstance(head.values, list)
+        in_memory = isinstance(head.values, list) or reader.holds_all
         form = head.format.name
         build.start_file(source.path, form, reader, rereader or records, in_memory=in_memory)
         summary = _read(head, reader, build, result, rereader)

@@ -465,3 +465,28 @@ def test_long_histories_are_held_once():
     tracemalloc.stop()
     assert held < 12_000_000
     assert sum(type(piece).__name__ == "ResponsePiece" for piece in pieces) == 100
+
+
+def test_a_result_seen_long_ago_is_still_compared(tmp_path):
+    """Three megabytes of results later the first call is made again; only its clock differs."""
+    import json
+
+    from loopaudit.ingest.reading import read_sources
+    from loopaudit.ingest.runs import RunAssembler
+    from loopaudit.ingest.sources import discover
+
+    history, spans = [ASK], []
+    for number in range(302):
+        args = {"at": number % 301}
+        text = f"at 12:0{number // 301}:00 " + "x" * 10_000 + str(number % 301)
+        said = calls((f"call_{number:08x}", "depth", args))
+        spans.append(chat(f"m{number}", "root", number, number + 0.5, history, said))
+        history = [said, answers((f"call_{number:08x}", text))]
+    spans.append(chat("m999", "root", 999, 999.5, history, says("done")))
+    path = tmp_path / "long.jsonl"
+    path.write_text("".join(json.dumps(line(one)) + "\n" for one in spans))
+    read = read_sources(discover([str(path)]).sources, lambda p, form: RunAssembler(p, form))
+    first, *_, last = read.runs[0].calls
+    assert first.key == last.key
+    assert first.result != last.result
+    assert first.result_key == last.result_key

@@ -98,6 +98,8 @@ class SpanStore(LogReader):
     """Collects spans. Memory: some kilobytes a span, and each message of
     the histories once."""
 
+    holds_all = True
+
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.histories = Histories()
