@@ -76,7 +76,7 @@ def show(
     from loopaudit.cli.output import coloured, width
     from loopaudit.render.screen import Screen
     from loopaudit.render.steps import write
-    from loopaudit.replay.look import find_run
+    from loopaudit.replay.look import find_run, part_in
 
     if not paths and os.path.exists(run):  # a file with one run needs no id
         paths, run = [run], ""
@@ -101,7 +101,7 @@ def show(
     )
     write(
         found,
-        [finding for finding in report.findings if finding.run == found.id],
+        [part for finding in report.findings if (part := part_in(finding, found.id)) is not None],
         [
             (result.preset, verdict.trip)
             for result in report.guards

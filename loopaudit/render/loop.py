@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from shlex import quote
@@ -211,6 +212,18 @@ def _lasted_across(finding: Finding) -> str:
     return f"{', '.join(parts)}; {f.count(finding.occurrences, 'time')}"
 
 
+def _common(paths: set[str]) -> str:
+    """The folder that holds all of `paths`, relative where they are; one path stays as it is."""
+    one = min(paths)
+    try:
+        folder = one if len(paths) == 1 else os.path.commonpath([*map(os.path.abspath, paths)])
+        return folder if len(paths) == 1 or os.path.isabs(one) else os.path.relpath(folder)
+    except ValueError:  # on different drives
+        return one
+
+
 def _look(finding: Finding) -> str:
-    run = finding.onset.run
-    return f"loopaudit show {quote(inert(run[:200]))} {quote(inert(finding.onset.path))}"
+    run, path = finding.onset.run, finding.onset.path
+    if run != finding.last.run:  # over several runs: where all of them lie
+        path = _common({place.path for place in (finding.first_seen, finding.onset, finding.last)})
+    return f"loopaudit show {quote(inert(run[:200]))} {quote(inert(path))}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from loopaudit.errors import InputError, UsageError
-from loopaudit.findings import Report
+from loopaudit.findings import Finding, Place, Report
 from loopaudit.ingest.sources import Source, is_log_name
 from loopaudit.model import Run
 from loopaudit.replay.audit import AuditOptions, Everything, conclude_all, read_all
@@ -51,4 +52,26 @@ def _sources_of(run: Run, everything: Everything) -> list[Source]:
     return [by_path[run.path]]
 
 
-__all__ = ["again", "find_run"]
+def part_in(finding: Finding, run: str) -> Finding | None:
+    """A finding as far as it lies in one run; None if none of it does. Over several runs, places
+    in other runs get the step -1."""
+    if finding.onset.run == finding.last.run:
+        return finding if finding.run == run else None
+    steps = [entry for entry in finding.waste.steps if entry.run == run]
+    if not steps and run not in (finding.run, finding.onset.run, finding.last.run):
+        return None
+
+    def here(place: Place) -> Place:
+        return place if place.run == run else replace(place, step=-1)
+
+    onset, last = here(finding.onset), here(finding.last)
+    if steps and onset.step < 0:  # a link in the middle: its first redundant step
+        onset = replace(onset, step=steps[0].step)
+    if steps and last.step < 0:
+        last = replace(last, step=steps[-1].step)
+    waste = replace(finding.waste, steps=steps)
+    first = here(finding.first_seen)
+    return replace(finding, first_seen=first, onset=onset, last=last, waste=waste)
+
+
+__all__ = ["again", "find_run", "part_in"]

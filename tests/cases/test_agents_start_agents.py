@@ -236,5 +236,11 @@ def test_the_screen_counts_agents(tmp_path: Path) -> None:
     screen = command("report", tmp_path).out
     assert "5 agents, 5 steps redundant" in screen
     assert "of these agents" in screen
-    assert "loopaudit show c1" in screen
+    assert f"loopaudit show c1 {tmp_path}" in screen
+    shown = command("show", "c1", tmp_path).out
+    assert "LOOP 1  recursive-spawn" in shown
+    assert "LOOP 1 BEGINS HERE" in shown
+    assert "first done here" not in shown
+    assert "first done here" in command("show", "main", tmp_path).out
+    assert "LOOP 1 BEGINS HERE" in command("show", "c3", tmp_path).out
     assert "would not have stepped in" not in screen
