@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import AttemptPiece, BoundaryPiece, ResponsePiece, ResultPiece, RunPiece
@@ -149,3 +151,30 @@ def _with(record: Any, path: tuple[Any, ...], value: Any) -> Any:
         node = node[key]
     node[path[-1]] = value
     return damaged
+
+
+#: keys by which these formats are told, and which their readers look at first
+KEYS = (
+    *("messages", "history", "steps", "traj", "trajectory", "simulations", "samples", "events"),
+    *("calls", "values", "info", "eval", "member", "value", "kind", "type", "content", "role"),
+    *("tasks_output", "chat_history", "agent_states", "turn_history", "task", "items", "data"),
+    *("source", "action", "args", "observation", "model_output", "result", "step_usage", "agent"),
+)
+PLAIN = st.none() | st.booleans() | st.integers(-5, 10**20) | st.text(max_size=6)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+    ),
+    max_leaves=14,
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(record=VALUES)
+def test_rubbish_is_accounted_for(name: str, record: Any) -> None:
+    reader = load(FORMATS[name], name).reader("night.jsonl")
+    pieces = [*reader.feed(1, record), *reader.end()]
+    assert all(map(sound, pieces))
+    assert reader.used + reader.ignored.total() + len(reader.rejected) > 0

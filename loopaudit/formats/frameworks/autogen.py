@@ -89,7 +89,8 @@ class AutoGenReader(LogReader):
             found = table(record, "llm_context").get("messages")
             keys = ("llm_context", "messages")
             return self._talk(line, found if isinstance(found, list) else [], keys, None)
-        if record.get("type") in _KNOWN:
+        kind = record.get("type")
+        if isinstance(kind, str) and kind in _KNOWN:
             return self._single(line, record)
         if "stop_reason" in record:
             self.ignored["stop"] += 1
@@ -134,6 +135,8 @@ class AutoGenReader(LogReader):
             for key, thread in told:
                 yield from self._talk(line, thread, ("agent_states", key, "message_thread"), None)
             return
+        if not states:
+            self.ignored["state without agents"] += 1
         for key, value in states.items():
             inner = table(value, "agent_state")
             messages = table(inner, "llm_context").get("messages")

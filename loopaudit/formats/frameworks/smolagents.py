@@ -64,6 +64,9 @@ class SmolReader(LogReader):
     def _run(
         self, line: int, steps: list[Any], keys: tuple[Any, ...], state: str | None, total: Any
     ) -> list[Piece]:
+        if not steps:
+            self.ignored["run without steps"] += 1
+            return []
         run = self.new_run()
         source = "state" if state else None
         pieces: list[Piece] = [RunPiece(run, line, outcome=state, outcome_source=source)]
