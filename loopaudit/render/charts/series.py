@@ -101,8 +101,12 @@ def run_series(item: AuditedRun) -> RunSeries:
 
 
 def spans(findings: Sequence[Finding]) -> list[Span]:
-    """Loops in order of onset."""
-    found = [Span(f.rule, f.onset.step, f.last.step) for f in findings]
+    """Loops in order of onset; those over several runs, and API attempts, span no steps of one."""
+    found = [
+        Span(f.rule, f.onset.step, f.last.step)
+        for f in findings
+        if f.onset.run == f.last.run and not f.waste.unknown
+    ]
     return sorted(found, key=lambda span: (span.onset, span.last, span.rule))
 
 
