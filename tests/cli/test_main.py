@@ -85,7 +85,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
         (["report", "-o", "no/such/folder/x", "."], "-o no/such/folder/x"),
         (["show"], "Missing argument 'RUN'"),
         (["explain", "nope"], "nothing is called 'nope'"),
-        (["schema", "nope"], "'nope' is not one of 'report', 'log'"),
+        (["schema", "nope"], "'nope' is not one of 'report', 'cost', 'log'"),
     ],
 )
 def test_wrong_use_ends_with_2_one_line_and_a_hint(
