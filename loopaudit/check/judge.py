@@ -402,7 +402,7 @@ def compare(result: CheckResult, old: Snapshot, name: str) -> None:
 def _changes(one: Measured, before: RunRow, after: RunRow) -> Iterator[Change]:
     for guard, outcome in after.outcomes.items():
         known = before.outcomes.get(guard)
-        if known is None or known == outcome:
+        if known is None or known.does == outcome.does:
             continue
         act = outcome.first or known.first
         yield Change(

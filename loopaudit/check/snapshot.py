@@ -48,6 +48,12 @@ class Outcome:
     first: Act | None = None
     stop: Act | None = None
 
+    @property
+    def does(self) -> tuple[tuple[int, str, str] | None, ...]:
+        """What counts when two are compared: a threshold that changes nothing else does not."""
+        acts = (self.first, self.stop)
+        return tuple(None if a is None else (a.step, a.level, a.signal) for a in acts)
+
     def words(self) -> str:
         if self.first is None:
             return "nothing"

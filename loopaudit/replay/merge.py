@@ -156,10 +156,12 @@ def _mark_renamed(runs: Sequence[RunResult]) -> int:
 
 def _mark_checkpoints(runs: Sequence[RunResult]) -> int:
     """Conversations saved again and again as they grow, without ids or times: what stands in one
-    of a folder from its first to its last response is inherited by a longer one that begins so."""
+    of a folder from its first to its last response is inherited by a longer one that begins so. A
+    run with an outcome had come to its end: another that begins alike is another try."""
     ends: dict[tuple[str, str], set[int]] = {}
     for found in runs:
-        if len(found.columns) and len(found.columns.past) == len(found.columns):
+        whole = len(found.columns) and len(found.columns.past) == len(found.columns)
+        if whole and found.run.outcome is None:
             ends.setdefault(_shelf(found), set()).add(found.columns.past[-1])
     total = 0
     for found in runs:

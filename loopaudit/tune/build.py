@@ -84,8 +84,9 @@ def sweep(
     wanted = list(turned(preset, stops=stops))
     if preset.set == LIMITS and stops:
         wanted.append(_usd_rule(preset))
+    mixed_events = any(c.mixed for c in crossings)
     for one in wanted:
-        dimension, table = _looked_up(one, crossings, other, training)
+        dimension, table = _looked_up(one, crossings, other, training, mixed_events)
         dimensions.append(dimension)
         tables.append(table)
     mixed = _mixed_of(crossings, preset) if preset.policy == "first" and stops else None
@@ -97,13 +98,14 @@ def _looked_up(
     crossings: list[Crossings],
     other: dict[tuple[str, float], list[Crossings]],
     training: Sequence[int],
+    mixed: bool,
 ) -> tuple[Dimension, NDArray[int32]]:
     import numpy
 
     rule = one.rule
     signal = rule.signal
     sources: dict[float | None, Flat] = {None: flat(crossings, signal, one.poll)}
-    if any(c.mixed for c in crossings):
+    if mixed:
         reached = numpy.array(greatest((crossings[i] for i in training), signal, one.poll))
     else:
         wanted = numpy.zeros(len(crossings), dtype=bool)
