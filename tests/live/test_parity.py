@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +190,14 @@ def test_built_in_scenarios(name: str, tmp_path: Path) -> None:
             found = {guard: sorted(trips, key=repr) for guard, trips in found.items()}
             live = {guard: sorted(trips, key=repr) for guard, trips in live.items()}
         assert found == live
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_after_convert(ending: str, tmp_path: Path) -> None:
+    for name in ("dead-loop-deaf", "volatile", "permanent-404", "retry"):
+        outcomes, _, record = played(name, *GUARDS)
+        source, target = tmp_path / f"{name}.jsonl", tmp_path / f"{name}-again.{ending}"
+        source.write_bytes(record)
+        command = [sys.executable, "-m", "loopaudit", "convert", str(source), str(target)]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        assert replay_trips(target.read_bytes(), target, *GUARDS) == live_trips(outcomes)
