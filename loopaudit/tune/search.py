@@ -18,7 +18,7 @@ from loopaudit.tune.statistics import clopper_pearson
 from loopaudit.tune.sweep import Pick, Sweep
 
 #: certainty of the upper bound that must keep the cap
-CAUTION = 0.9
+CAUTION = 0.8
 #: up to so many combinations all are tried
 EXHAUSTIVE = 5_000
 #: and so many where each is a replay
