@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loopaudit import retry
 from loopaudit.model import ErrorClass
 from loopaudit.retry import (
     BACKSTOP,
@@ -420,3 +421,40 @@ def test_delays_lie_in_their_intervals(seed: int) -> None:
 def test_policies() -> None:
     assert (FUSES.retries, BACKSTOP.retries) == (3, 2)
     assert len(list(delays(BACKSTOP, random.Random(1).uniform))) == 2
+
+
+# -- phrases are looked up by their words ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", [retry._WORDS, retry._GENERAL])
+def test_no_phrase_that_stands_in_a_text_is_left_out(table: Any) -> None:
+    around = [
+        ("", ""),
+        ("x ", " y"),
+        ("1", "2"),
+        ("_", "ed"),
+        ("é", "é"),
+        ("a\n", "s"),
+        ("中", "中"),
+    ]
+    around += [("some", "thing")]  # inside a word
+    for word, inside, _ in table._phrases:
+        for before, after in around:
+            text = f"{before}{word}{after}"
+            if inside or not before[-1:].isascii() or not before[-1:].isalpha():
+                assert word in [p[0] for p in table.possible(retry._held(text))], text
+
+
+@given(st.lists(st.sampled_from([p[0] for p in retry._PHRASES] + ["x", " ", "\n", "é", "中", "1"])))
+def test_the_first_phrase_is_that_of_a_plain_search(parts: list[str]) -> None:
+    words = "".join(parts)
+    places = []
+    for rank, (word, inside, error) in enumerate(retry._PHRASES):
+        at = words.find(word)
+        while at > 0 and not inside and "a" <= words[at - 1] <= "z":
+            at = words.find(word, at + 1)
+        if at >= 0:
+            places.append((at, rank, word, error))
+    first = min(places, default=None)
+    found = retry._first(retry._WORDS, words, retry._held(words))
+    assert found[1:] == ((None, None) if first is None else first[2:])

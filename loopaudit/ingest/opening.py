@@ -13,7 +13,7 @@ from typing import Any
 from loopaudit.errors import InputError
 from loopaudit.ingest import archives, framed
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18  # fits the caches beside what is made of it
 PACKED_BLOCK = 1 << 17  # of packed bytes
 #: so much is unpacked at once: all that a damaged place can take with it
 UNPACKED_BLOCK = 1 << 16

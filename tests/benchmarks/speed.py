@@ -1,6 +1,10 @@
-"""Times `loopaudit report` and `ccusage` in turn, whole processes, on one generated corpus.
+"""Times `loopaudit report` side by side with its peers, whole processes, on one generated corpus.
 
-speed.py GEN CORPUS CCUSAGE [--size 1G] [--runs 5]: GEN writes CORPUS where it is absent.
+speed.py GEN CORPUS CCUSAGE [--size 1G] [--pairs 5] [--agentwaste PROGRAM]: GEN writes CORPUS where
+it is absent. Every round runs all of them in turn; the table gives medians over the rounds, and
+the median of the ratios of each round, as the speed of a shared machine swings. CPU time is that
+of all processes together; MB is the largest of them. The last row is the floor: `orjson.loads` of
+every line, in one process.
 """
 
 from __future__ import annotations
@@ -12,6 +16,14 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
+
+_FLOOR = """
+import pathlib, sys, orjson
+for path in pathlib.Path(sys.argv[1]).rglob("*.jsonl"):
+    with open(path, "rb", 1 << 20) as lines:
+        for line in lines:
+            orjson.loads(line)
+"""
 
 
 def run(command: list[str], **more: str) -> tuple[float, float, float]:
@@ -27,26 +39,50 @@ def run(command: list[str], **more: str) -> tuple[float, float, float]:
     return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
+def table(rounds: list[dict[str, tuple[float, float, float]]], size: int) -> list[str]:
+    """Markdown rows; ratios are loopaudit's time over the other's."""
+    lines = [
+        "| program | wall s | CPU s | MB | MB/s | loopaudit's wall | loopaudit's CPU |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in rounds[0]:
+        wall, cpu, peak = (median(each[name][i] for each in rounds) for i in range(3))
+        ratios = [median(each["loopaudit"][i] / each[name][i] for each in rounds) for i in range(2)]
+        lines.append(
+            f"| {name} | {wall:.2f} | {cpu:.2f} | {peak:.0f} | {size / wall / 1e6:.0f} "
+            f"| {ratios[0]:.2f} x | {ratios[1]:.2f} x |"
+        )
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gen", type=Path)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("ccusage")
     parser.add_argument("--size", default="1G")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--agentwaste")
     given = parser.parse_args()
+    corpus = str(given.corpus)
     if not given.corpus.exists():
-        command = [sys.executable, str(given.gen), str(given.corpus), "--size", given.size]
+        command = [sys.executable, str(given.gen), corpus, "--size", given.size]
         subprocess.run(command, check=True)
-    ours = [sys.executable, "-m", "loopaudit", "report", str(given.corpus)]
-    theirs = [given.ccusage, "daily", "--offline", "--json"]
-    pairs = [
-        (run(ours), run(theirs, CLAUDE_CONFIG_DIR=str(given.corpus))) for _ in range(given.runs)
+    ours = [sys.executable, "-m", "loopaudit", "report", corpus]
+    commands: dict[str, list[str]] = {
+        "loopaudit": ours,
+        "loopaudit, one process": [*ours, "--processes", "1"],
+        "ccusage": [given.ccusage, "daily", "--offline", "--json"],
+    }
+    if given.agentwaste:
+        commands["agentwaste"] = [given.agentwaste, corpus]
+    commands["orjson.loads, one process"] = [sys.executable, "-c", _FLOOR, corpus]
+    rounds = [
+        {name: run(command, CLAUDE_CONFIG_DIR=corpus) for name, command in commands.items()}
+        for _ in range(given.pairs)
     ]
-    for name, rows in zip(("loopaudit", "ccusage"), zip(*pairs, strict=True), strict=True):
-        wall, cpu, peak = (median(column) for column in zip(*rows, strict=True))
-        print(f"{name:10} {wall:6.2f} s wall {cpu:6.2f} s CPU {peak:6.0f} MB")
-    print(f"ratio of wall times: {median(a[0] / b[0] for a, b in pairs):.2f}")
+    size = sum(path.stat().st_size for path in given.corpus.rglob("*.jsonl"))
+    print("\n".join(table(rounds, size)))
 
 
 if __name__ == "__main__":

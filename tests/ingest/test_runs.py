@@ -277,3 +277,24 @@ def test_the_model_of_a_run_is_that_of_its_responses_that_name_none() -> None:
         response(3, id="M2", model="gpt-5-mini", usage=Usage(output=1)),
     )
     assert [step.model for step in run.steps] == ["gpt-5", "gpt-5-mini"]
+
+
+# -- what is said without a call ------------------------------------------------------------------
+
+
+def test_only_texts_that_can_be_compared_are_masked() -> None:
+    asked = BoundaryPiece("r", 2, BoundaryKind.USER, text="and now?")
+    answered, *_ = build(response(1, id="a", text="At 10:31:07 all is well."), asked)
+    assert answered.steps[0].said is None  # nothing else was said before the user spoke
+    (run,) = build(
+        response(1, id="a", text="It is [10:31:07] now."),
+        response(2, call("t"), id="b", text="Let me look."),
+        response(3, id="c", text="It is [10:31:09] now."),
+        asked,
+        response(4, id="d", text="It is [10:31:11] now."),
+    )
+    first, with_call, second, later = run.steps
+    assert first.said is not None
+    assert first.said == second.said
+    assert with_call.said is None
+    assert later.said is None
