@@ -93,7 +93,8 @@ class Guarded:
     """One run under guard. Not for several threads at once: each agent has its own.
 
     `guards`: names ("fuses:demo") or presets; none: nothing is judged, the run is recorded all the
-    same. `service`: meters shared by many runs. `record`: a binary stream that gets the transcript
+    same. `task_type` chooses limits; where none is told, a replay of the record infers one from the
+    run as a whole, which a live guard cannot. `service`: meters shared by many runs. `record`: a binary stream that gets the transcript
     in our own format, line by line (`header`: its first line too). `clock` gives seconds since the
     epoch.
     """

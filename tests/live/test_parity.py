@@ -104,7 +104,8 @@ _TURNS = st.builds(
 def scripts(draw: st.DrawFn) -> Scenario:
     return Scenario(
         name="random",
-        task_type=draw(st.sampled_from([None, "research", "single_tool_qa", "sub_agent"])),
+        # always told: of a recording that names none, the replay infers it from the whole run
+        task_type=draw(st.sampled_from(["other", "research", "single_tool_qa", "sub_agent"])),
         cap=draw(st.integers(3, 25)),
         requests=tuple(
             draw(st.lists(st.sampled_from(["go", "please wait for it"]), min_size=1, max_size=3))
