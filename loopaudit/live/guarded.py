@@ -94,9 +94,9 @@ class Guarded:
 
     `guards`: names ("fuses:demo") or presets; none: nothing is judged, the run is recorded all the
     same. `task_type` chooses limits; where none is told, a replay of the record infers one from the
-    run as a whole, which a live guard cannot. `service`: meters shared by many runs. `record`: a binary stream that gets the transcript
-    in our own format, line by line (`header`: its first line too). `clock` gives seconds since the
-    epoch.
+    run as a whole, which a live guard cannot. `service`: meters shared by many runs. `record`: a
+    binary stream that gets the transcript in our own format, line by line (`header`: its first line
+    too). `clock` gives seconds since the epoch.
     """
 
     def __init__(
