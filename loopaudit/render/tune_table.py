@@ -42,7 +42,7 @@ def lines(tuning: Tuning, screen: Screen, *, brief: bool = False) -> Iterator[st
         yield from screen.row(f"left out: {f.count(number, 'run')}: {reason}", "yellow")
     yield ""
     yield screen.style("Overview, all runs", "bold")
-    yield from _overview(tuning.advice)
+    yield from _overview(tuning.advice, options.max_false_stops)
     if brief:
         return
     for advice in tuning.advice:
@@ -50,7 +50,8 @@ def lines(tuning: Tuning, screen: Screen, *, brief: bool = False) -> Iterator[st
         yield from _of_type(advice, screen, options.max_false_stops)
 
 
-def _overview(advice: Sequence[Advice]) -> Iterator[str]:
+def _overview(advice: Sequence[Advice], cap: float) -> Iterator[str]:
+    broken = False
     rows: list[tuple[str, ...]] = [
         ("task type", "guard", "runs", "net, now -> best", "healthy interrupted", "held out")
     ]
@@ -65,12 +66,16 @@ def _overview(advice: Sequence[Advice]) -> Iterator[str]:
         else:
             best = together.best["all"]
             now, net = (amount(made.net, one.unit) for made in (together.now["all"], best))
-            saved = (
-                f"{now} -> {net}" if any(not _as_now(t) for t in one.trades) else f"{net} as now,"
-            )
-            saved += "" if one.unit is Unit.USD else f" {one.unit}"
+            unit = "" if one.unit is Unit.USD else f" {one.unit}"
+            over = (together.now["training"].false_stops or 0.0) > cap
+            broken = broken or over
+            saved = f"{now}{'*' if over else ''} -> {net}{unit}"
+            if all(map(_as_now, one.trades)):
+                saved = f"{net}{unit}, as now"
             rows.append((*head, saved, rate(best.score.healthy, best.healthy), together.held))
     yield from table(rows, right=(2,))
+    if broken:
+        yield f"  * interrupts more than {percent(cap)} % of the healthy runs to choose by"
 
 
 def _of_type(advice: Advice, screen: Screen, cap: float) -> Iterator[str]:
