@@ -192,7 +192,8 @@ def _nothing_pays(advice: Advice) -> str:
         return (
             f"no threshold pays here: the best combination saves {amount(made.score.saved, unit)}"
             f" and costs {amount(made.score.spent, unit)} on the runs to choose by, net"
-            f" {amount(made.net, unit)} (95 %: {amount(low, unit)} to {amount(high, unit)})"
+            f" {amount(made.net, unit)} (95 %: {amount(low, unit)} to {amount(high, unit)}"
+            f"{': it may be chance' if made.net > 0 else ''})"
         )
     acting = [(r, t) for t in advice.trades for r in t.rows if r.figures.score.stopped]
     if not acting:
