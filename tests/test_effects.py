@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopaudit.effects import NO_EFFECT, Effect, ToolTable
+from loopaudit.effects import NO_EFFECT, Effect, ToolTable, shell
 from loopaudit.errors import ConfigError
 from loopaudit.model import Target
 
@@ -512,3 +512,47 @@ def test_settings_that_cannot_be_used(user: dict[str, Any], says: str) -> None:
     assert says in caught.value.message
     with pytest.raises(ConfigError):
         ToolTable(user)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "cd",
+                "/a/b.py",
+                "-n",
+                "-49",
+                "3",
+                "2",
+                "a=b",
+                "--x=1",
+                "&&",
+                "||",
+                "|",
+                ";",
+                "2>&1",
+                " ",
+                "&",
+                "2>",
+                ">",
+                "x;",
+                "a&&b",
+                "'q'",
+                "#",
+                "$x",
+                "(",
+                "\n",
+                "-",
+                "=>",
+                "2>&1x",
+                "@%+:,",
+            ]
+        ),
+        max_size=9,
+    ),
+    st.sampled_from([" ", "  ", ""]),
+)
+def test_words_parted_by_spaces_are_those_of_the_grammar(parts: list[str], between: str) -> None:
+    command = between.join(parts)
+    if shell._SPACED.fullmatch(command):
+        assert command.split() == shell._TOKEN.findall(command)

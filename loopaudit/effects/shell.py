@@ -29,6 +29,8 @@ _TOKEN = re.compile(
 )
 #: a single command without quotes, as most are: its words are those between the spaces
 _SIMPLE = re.compile(r"[A-Za-z0-9_./,:@%+ -]*")
+#: plain words and operators that stand alone: the spaces part them as `_TOKEN` does, but sooner
+_SPACED = re.compile(r"(?:(?:[A-Za-z0-9_./,:@%+=-]++|&&|\|\|?|;|2>&1)(?: ++|\Z))++", re.ASCII)
 _HERE = re.compile(
     r"(<<-?[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?[^\n]*\n)(?:.*?\n)??[ \t]*\3(?=[ \t]*(?:\n|\)|\Z))",
     re.DOTALL,
@@ -271,7 +273,8 @@ def _segments(command: str) -> list[_Segment]:
     words = []
     written: list[str] = []
     piped = into = inputs = comment = False
-    for token in _TOKEN.findall(command):
+    spaced = _SPACED.fullmatch(command) is not None
+    for token in command.split() if spaced else _TOKEN.findall(command):
         start = token[0]
         if start not in _SPECIAL and not (into or inputs or comment):
             words.append(_unquoted(token) if start in "'\"" else token)
