@@ -109,6 +109,7 @@ def tune(
 ) -> int:
     import time
     from dataclasses import replace
+    from math import isfinite
 
     from loopaudit import settings
     from loopaudit.cli import options as given
@@ -131,6 +132,12 @@ def tune(
         raise UsageError("--format parquet is not for the screen", "-o FILE")
     if emit is not None:
         agents.known(emit)
+    for name, value in (
+        ("--max-false-stops", max_false_stops),
+        ("--false-stop-cost", false_stop_cost),
+    ):
+        if value is not None and not isfinite(value):
+            raise UsageError(f"{name} {value}: must be a finite number")
     now = time.time()
     chosen = settings.load(config)
     preferred = given.preferences(chosen)

@@ -318,3 +318,29 @@ def test_what_is_set_keeps_its_place_unless_something_is_better(tmp_path: Path) 
     assert advice["together"]["best"]["all"]["net"] >= advice["together"]["now"]["all"]["net"] or (
         advice["together"]["now"]["training"]["false_stops"] > 0.02
     )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--max-false-stops", "nan"), ("--max-false-stops", "2"), ("--false-stop-cost", "inf"),
+     ("--guard", "nobody"), ("--figure", "nowhere/t.svg"), ("-o", "nowhere/t.txt")],
+)  # fmt: skip
+def test_what_cannot_be_used_is_said_in_a_line(tmp_path: Path, arguments: tuple[str, str]) -> None:
+    log = write(best_is(4, each=2), tmp_path / "runs.jsonl")
+    done = program("tune", str(log), *arguments, cwd=tmp_path)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert done.err.startswith("loopaudit: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["max_false_stops = 2", "max_false_stops = nan", "min_runs = 0", "hold_out = 'luck'",
+     "guards = [1]", "unknown = 1", "false_stop_cost = true"],
+)  # fmt: skip
+def test_settings_that_cannot_be_used_name_their_line(tmp_path: Path, text: str) -> None:
+    log = write(best_is(4, each=2), tmp_path / "runs.jsonl")
+    (tmp_path / "loopaudit.toml").write_text(f"[tune]\n{text}\n", encoding="utf-8")
+    done = program("tune", str(log), cwd=tmp_path)
+    assert done.code == 2
+    assert "loopaudit.toml:2" in done.err
