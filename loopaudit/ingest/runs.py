@@ -24,7 +24,6 @@ from loopaudit.ingest.counting import Context, Tokenizer
 from loopaudit.ingest.pairing import Pairing
 from loopaudit.ingest.repeated import Repeated
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
-from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT as PLACEHOLDER_OUTPUT
 from loopaudit.ingest.steps import larger, number, span
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (

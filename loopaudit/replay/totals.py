@@ -11,7 +11,7 @@ from enum import StrEnum
 from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
 from loopaudit.formats.usages import SPREAD
 from loopaudit.ingest.counting import WAYS
-from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT
+from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT
 from loopaudit.model import BUCKETS, UsageMark
 from loopaudit.money import PriceBook, is_model, usd
 from loopaudit.money.rates import mode_of
