@@ -9,7 +9,8 @@ from loopaudit.convert.redaction import Redactor
 from loopaudit.formats.base import Reader
 from loopaudit.ingest.reading import Ingested, read_sources
 from loopaudit.ingest.results import Keep
-from loopaudit.ingest.runs import PLACEHOLDER_OUTPUT, RunAssembler
+from loopaudit.ingest.runs import RunAssembler
+from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT
 from loopaudit.ingest.sources import Source
 from loopaudit.model import Piece, ResponsePiece, Run, UsageMark
 
