@@ -10,8 +10,8 @@ from loopaudit.formats.base import Reader
 from loopaudit.ingest.reading import Ingested, read_sources
 from loopaudit.ingest.results import Keep
 from loopaudit.ingest.runs import RunAssembler
-from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT
 from loopaudit.ingest.sources import Source
+from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT
 from loopaudit.model import Piece, ResponsePiece, Run, UsageMark
 
 #: texts are kept whole
