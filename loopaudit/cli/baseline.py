@@ -26,7 +26,7 @@ class Action(StrEnum):
 
 @app.command()
 def baseline(
-    action: Annotated[Action, typer.Argument(help="update or show.")],
+    action: Annotated[Action, typer.Argument(metavar="update|show", help="What to do.")],
     paths: Annotated[
         list[str] | None,
         typer.Argument(

@@ -255,7 +255,12 @@ def _one(audited: list[AuditedRun], run: str | None) -> AuditedRun:
     item = chosen(audited, run)
     if item is None:
         names = ", ".join(item.summary.id for item in audited[:5])
-        raise UsageError(f"no run, or more than one, matches {run!r}", f"runs here: {names}")
+        if not audited:
+            raise UsageError("no run to draw", "name a log, or a folder of logs")
+        which = (
+            "no one run is worst" if run is None else f"no run, or more than one, matches {run!r}"
+        )
+        raise UsageError(which, f"--run names one of these: {names}")
     return item
 
 

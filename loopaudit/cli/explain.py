@@ -90,6 +90,9 @@ def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
     known = rules()
     names = presets.names(user)
     formats = plugins.format_names()
+    if name not in known:  # guards, live and settings name a rule by its signal
+        signals = {rule.signal.replace("_", "-"): title for title, rule in known.items()}
+        name = signals.get(name.replace("_", "-"), name)
     pages = []
     if name in known:
         every = [presets.load(preset, user) for preset in names]

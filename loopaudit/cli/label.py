@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 @app.command()
 def label(
     finding: Annotated[str, typer.Argument(metavar="FINDING", help="Fingerprint of the finding.")],
-    verdict: Annotated[Verdict, typer.Argument(help="loop or not-a-loop.")],
+    verdict: Annotated[Verdict, typer.Argument(metavar="loop|not-a-loop", help="What it is.")],
     paths: Annotated[
         list[str] | None,
         typer.Argument(

@@ -64,7 +64,7 @@ def report(
             "--guard",
             "-g",
             metavar="PRESET",
-            help="Guard to replay, e.g. fuses:demo; fuses is :production. Repeatable.",
+            help="Guard to replay, e.g. fuses:demo; see explain. Repeatable.",
         ),
     ] = None,
     incident: Annotated[

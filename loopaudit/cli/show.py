@@ -49,7 +49,7 @@ def show(
             "--guard",
             "-g",
             metavar="PRESET",
-            help="Guard to replay, e.g. fuses:demo; fuses is :production. Repeatable.",
+            help="Guard to replay, e.g. fuses:demo; see explain. Repeatable.",
         ),
     ] = None,
     tz: Annotated[
