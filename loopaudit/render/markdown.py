@@ -14,10 +14,11 @@ from datetime import UTC
 from statistics import median
 from typing import TextIO
 
-from loopaudit.findings import Finding, Report, RunSummary
+from loopaudit.findings import Completeness, Finding, Report, RunSummary
 from loopaudit.model import Call, CallStatus, Run, StepKind
 from loopaudit.render import figures as f
-from loopaudit.render.summary import completeness
+from loopaudit.render.loop import wasted
+from loopaudit.render.summary import completeness, marked
 from loopaudit.render.text import code_span, cut
 
 #: rows of a table at most; an incident stays under 40 lines
@@ -55,14 +56,14 @@ def _summary(report: Report) -> Iterator[str]:
     yield ""
     yield (
         f"{f.count(totals.runs, 'run')}, {f.count(totals.responses, 'response')}, "
-        f"{f.full(totals.tokens.total)} tokens, {f.money(totals.usd)}"
-        f" at list prices{_date(report)}, not a bill. {completeness(totals)}"
+        f"{marked(totals, f.full(totals.tokens.total))} tokens,"
+        f" {marked(totals, f.money(totals.usd))} at list prices{_date(report)},"
+        f" not a bill. {completeness(totals)}"
     )
     if totals.waste.steps:
-        yield (
-            f"**Wasted in loops: {f.full(totals.waste.tokens)} tokens,"
-            f" {f.money(totals.waste.usd)}, {f.share(totals.waste.share)} of all.**"
-        )
+        bounded = totals.completeness is not Completeness.COMPLETE
+        yield ""
+        yield f"**Wasted in loops {wasted(totals.waste, 'all', bounded=bounded)}.**"
     if report.findings:
         yield ""
         yield "| rule | tool | began | steps | wasted | USD | ended by |"
@@ -173,7 +174,9 @@ def _facts(summary: RunSummary, run: Run, report: Report) -> Iterator[tuple[str,
         with_calls = sum(bool(step.calls) for step in steps)
         yield "responses ending in a call", f.share(with_calls / len(steps))
     yield "records removed as duplicates", f"{run.duplicates:,}"
-    yield "completeness", completeness(report.totals)
+    many = len(report.runs)
+    what = "completeness" if many == 1 else f"completeness of all {many:,} runs read"
+    yield what, completeness(report.totals)
 
 
 def _repeated(run: Run, excerpts: bool) -> Iterator[str]:

@@ -35,6 +35,11 @@ def summary(report: Report, screen: Screen, headline: str = "") -> Iterator[str]
     yield from _sessions(report, screen)
 
 
+def marked(totals: Totals, amount: str) -> str:
+    """An amount of the totals with `~` or `at least` before it where it is not the whole."""
+    return amount if amount == "unknown" else _MARK[totals.completeness] + amount
+
+
 def windowed(report: Report) -> bool:
     return report.meta.get("since") is not None or report.meta.get("until") is not None
 
@@ -95,12 +100,12 @@ def _window(report: Report, screen: Screen) -> str:
     since, until = report.meta.get("since"), report.meta.get("until")
     words = [] if since is None else [f"from {f.moment(since, screen.zone, seconds=False)}"]
     words += [] if until is None else [f"to {f.moment(until, screen.zone, seconds=False)}"]
-    text = f"In the window {' '.join(words)} {inert(screen.zone_name)}:"
+    text = f"In the window {' '.join(words)} {inert(screen.zone_name)}"
     undated = sum(run.started is None for run in report.runs)
     if undated:
         is_are = "is" if undated == 1 else "are"
-        text += f" {f.count(undated, 'run')} without times {is_are} counted whole;"
-    return text
+        text += f"; {f.count(undated, 'run')} without times {is_are} counted whole"
+    return text + ":"
 
 
 def why_nothing(report: Report, screen: Screen) -> str:

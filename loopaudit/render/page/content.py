@@ -12,13 +12,14 @@ from decimal import Decimal
 from typing import Any
 
 from loopaudit import __version__
-from loopaudit.findings import Finding, NotLoop, Report
+from loopaudit.findings import Completeness, Finding, NotLoop, Report
 from loopaudit.guards.preset import Preset
 from loopaudit.model import CallStatus, Run, Step
 from loopaudit.render import figures as f
 from loopaudit.render.frames import amounts
+from loopaudit.render.loop import wasted
 from loopaudit.render.screen import Screen
-from loopaudit.render.summary import completeness, why_nothing
+from loopaudit.render.summary import completeness, marked, why_nothing
 from loopaudit.render.text import cut, inert
 
 #: loops told in full, with their steps
@@ -62,7 +63,7 @@ def content(given: Given) -> dict[str, Any]:
         "title": _title(report),
         "lead": (
             f"{f.count(totals.runs, 'run')}, {f.count(totals.responses, 'response')}, "
-            f"{f.full(totals.tokens.total)} tokens."
+            f"{marked(totals, f.full(totals.tokens.total))} tokens."
         ),
         "wasted": _wasted(report),
         "price_note": "Money is list price"
@@ -109,19 +110,24 @@ def _wasted(report: Report) -> str:
     waste = report.totals.waste
     if not waste.steps:
         return ""
-    usd = f", {f.money(waste.usd)}" if waste.usd is not None else ""
-    return f"Wasted in loops: {f.full(waste.tokens)} tokens{usd}, {f.share(waste.share)} of all."
+    bounded = report.totals.completeness is not Completeness.COMPLETE
+    return f"Wasted in loops {wasted(waste, 'all', bounded=bounded)}."
 
 
 def _cards(report: Report) -> list[dict[str, Any]]:
     totals = report.totals
     tokens, waste = totals.tokens, totals.waste
     recorded = totals.recorded_usd
+    about = "~" if waste.estimated and waste.usd is not None else ""
     return [
-        {"name": "Cost at list price", "value": f.money(totals.usd), "note": _recorded(recorded)},
+        {
+            "name": "Cost at list price",
+            "value": marked(totals, f.money(totals.usd)),
+            "note": _recorded(recorded),
+        },
         {
             "name": "Wasted in loops",
-            "value": f.money(waste.usd) if waste.steps else "nothing",
+            "value": about + f.money(waste.usd) if waste.steps else "nothing",
             "note": f"{f.share(waste.share)} of all tokens" if waste.steps else "",
             "bad": bool(waste.steps),
         },
