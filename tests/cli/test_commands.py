@@ -115,6 +115,11 @@ def test_explain_knows_a_name_that_is_close() -> None:
     assert "did you mean fuses" in ended.err
 
 
+def test_explain_knows_a_rule_by_the_signal_that_guards_and_settings_name() -> None:
+    for name in ("permanent_retried", "permanent-retried", "permanent-error-retried"):
+        assert run("explain", name).out.startswith("permanent-error-retried: ")
+
+
 def test_explain_model_shows_the_price_and_the_rule() -> None:
     ended = run("explain", "--model", "us.anthropic.claude-opus-4-5-20251101-v1:0")
     assert ended.code == 0
