@@ -50,6 +50,8 @@ def _totals(report: Report, screen: Screen, headline: str) -> Iterator[str]:
         yield from screen.row(_window(report, screen), "bold")
     if not (totals.responses or totals.calls or totals.tokens.total):
         yield from screen.row(f"Nothing measured: {why_nothing(report, screen)}", "bold")
+        if not report.inputs and not report.skips:
+            yield from screen.row("`loopaudit sources` lists where agents have left logs.")
         if totals.reasons:
             yield from screen.row("; ".join(inert(reason) for reason in totals.reasons), "yellow")
         return
