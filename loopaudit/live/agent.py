@@ -155,14 +155,16 @@ class Conversation:
         steps = 0
         how = "answered"
         while True:
+            guard.finish_step()
+            if steps >= bound and guard.stopped is None:  # no further step is asked for
+                yield from self._acted()
+                guard.limit(f"{bound} steps a request")
+                how = "limit"
+                break
             going = guard.proceed()
             yield from self._acted()
             if not going:
                 how = "stopped"
-                break
-            if steps >= bound:
-                guard.limit(f"{bound} steps a request")
-                how = "limit"
                 break
             for note in guard.notes():
                 self.messages.append(Message("user", note, injected=True))
