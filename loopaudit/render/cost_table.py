@@ -112,6 +112,10 @@ _BELOW = _Column("with sub.", _cost, _always, "{} with its sub-agents", below=Tr
 def lines(costs: Costs, totals: Totals, screen: Screen, most: int = 20) -> Iterator[str]:
     """`most` rows are shown, the others as one; 0: all."""
     yield from _head(costs, totals, screen)
+    if not costs.rows:  # a table of nothing would be called complete
+        if totals.reasons:
+            yield from screen.row(completeness(totals), *completeness_style(totals))
+        return
     for name in costs.nowhere:
         yield from screen.row(f"{name}: not in these logs", "yellow")
     yield ""
