@@ -119,19 +119,24 @@ def _cards(report: Report) -> list[dict[str, Any]]:
     tokens, waste = totals.tokens, totals.waste
     recorded = totals.recorded_usd
     about = "~" if waste.estimated and waste.usd is not None else ""
+    part = "" if totals.completeness is Completeness.COMPLETE else "~"
     return [
         {
             "name": "Cost at list price",
-            "value": marked(totals, f.money(totals.usd)),
+            "value": marked(totals, f.money(totals.usd)).replace("at least ", "≥"),
             "note": _recorded(recorded),
         },
         {
             "name": "Wasted in loops",
             "value": about + f.money(waste.usd) if waste.steps else "nothing",
-            "note": f"{f.share(waste.share)} of all tokens" if waste.steps else "",
+            "note": f"{part}{f.share(waste.share)} of all tokens" if waste.steps else "",
             "bad": bool(waste.steps),
         },
-        {"name": "Tokens", "value": f.short(tokens.total), "note": f.full(tokens.total)},
+        {
+            "name": "Tokens",
+            "value": f.short(tokens.total),
+            "note": marked(totals, f.full(tokens.total)),
+        },
         {"name": "Read from cache", "value": f.short(tokens.cache_read), "note": ""},
         {
             "name": "Runs",
