@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.errors import UsageError
+from loopaudit.errors import NothingMeasured, UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -252,6 +252,8 @@ def _of_calls(
 def _one(audited: list[AuditedRun], run: str | None) -> AuditedRun:
     from loopaudit.render.charts.series import chosen
 
+    if not audited:
+        raise NothingMeasured("no run to draw", "loopaudit report tells what was read")
     item = chosen(audited, run)
     if item is None:
         names = ", ".join(item.summary.id for item in audited[:5])

@@ -68,8 +68,10 @@ def export(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
 ) -> int:
+    from polars.exceptions import PolarsError
+
     from loopaudit.cli.auditing import exit_code
-    from loopaudit.cli.tables import tables
+    from loopaudit.cli.tables import for_csv, tables
 
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
@@ -91,11 +93,13 @@ def export(
         for name, frame in frames.items():
             target = folder / f"{name}.{format}"
             if format is Format.CSV:
-                frame.write_csv(target, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
+                for_csv(frame).write_csv(target, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
             else:
                 frame.write_parquet(target)
     except OSError as error:
         raise UsageError(f"-o {output}: {(error.strerror or str(error)).lower()}") from None
+    except PolarsError as error:  # how the engine tells a full disk
+        raise UsageError(f"-o {output}: cannot write {name}.{format}: {error}") from None
     if not quiet:
         sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in frames.items())
         print(f"loopaudit: wrote {sizes} to {output}", file=sys.stderr)

@@ -48,16 +48,18 @@ def query(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
 ) -> int:
     from loopaudit.cli.auditing import exit_code
-    from loopaudit.cli.tables import answer, tables
+    from loopaudit.cli.tables import answer, for_csv, tables
 
     found, frames = tables(paths, config, log_format=log_format, processes=processes, quiet=quiet)
     try:
         frame = answer(sql, frames)
+    except UsageError:
+        raise
     except Exception as error:  # the engine's own kinds of errors; the query is the user's
         words = " ".join(str(error).split())[:300]
         raise UsageError(f"query: {words}", "tables: runs, steps, findings") from None
     if format is Format.CSV:
-        sys.stdout.write(frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ"))
+        sys.stdout.write(for_csv(frame).write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ"))
     elif format is Format.JSON:
         from loopaudit.render.text import json_inert
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -59,9 +62,33 @@ def tables(
     }
 
 
+#: a table function of the engine that opens files or addresses; the engine takes its name in
+#: quotes too, and comments before the bracket
+_OPENS = re.compile(
+    r"""\b(?:read|scan)_\w+["'`\]]?(?:\s|--[^\n]*\n|\#[^\n]*\n|//[^\n]*\n|/\*.*\*/)*\(""",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 def answer(sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """What a query gives. Raises whatever the engine raises."""
+    """What a query gives. Raises `UsageError` where it would open a file or an address, else
+    whatever the engine raises."""
     import polars
 
+    if _OPENS.search(sql):
+        raise UsageError(
+            "query: no file or address is opened from SQL", "name logs as PATHS, after the query"
+        )
     with polars.SQLContext(frames=dict(frames), eager=True) as context:
         return context.execute(sql)
+
+
+def for_csv(frame: DataFrame) -> DataFrame:
+    """The same with texts of logs made inert, for terminals and for spreadsheets."""
+    import polars
+
+    from loopaudit.render.tables import csv_text
+
+    return frame.with_columns(
+        polars.col(polars.String).map_elements(csv_text, return_dtype=polars.String)
+    )

@@ -22,6 +22,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -430,7 +431,8 @@ class Guarded:
         trace: TracebackType | None,
     ) -> None:
         if self._token is not None:
-            run_id.reset(self._token)
+            with suppress(ValueError):  # a generator that was left is closed in another context
+                run_id.reset(self._token)
         self.close("error" if error is not None else None)
 
 

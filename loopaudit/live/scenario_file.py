@@ -76,6 +76,7 @@ from loopaudit.settings import Layer, Place, Settings, Table
 from loopaudit.settings.values import closest
 
 _MOST_TOKENS = 10**9
+_MOST_AGENTS = 1_000
 _LONGEST = 1e9  # seconds
 
 
@@ -149,6 +150,9 @@ def read(data: Mapping[str, Any], place: Place | None = None) -> Scenario:
     if not turns:
         raise table.wrong("turn", "needs at least one [[turn]]")
     timeout = table.number("timeout", None, 0, _LONGEST)
+    agents = table.integer("agents", 1, 1) or 1
+    if agents > _MOST_AGENTS:
+        raise table.wrong("agents", f"agents must be at most {_MOST_AGENTS:,}")
     scenario = Scenario(
         name=name,
         about=_text(table, "about") or "",
@@ -157,7 +161,7 @@ def read(data: Mapping[str, Any], place: Place | None = None) -> Scenario:
         trigger=table.texts("trigger"),
         task_type=table.text("task_type"),
         cap=table.integer("cap", 40, 1) or 40,
-        agents=table.integer("agents", 1, 1) or 1,
+        agents=agents,
         requests=_requests(table),
         tools=tuple(_tool(row, timeout) for row in table.tables("tool")),
         turns=turns,

@@ -18,6 +18,7 @@ from loopaudit.cost.dimensions import NAMES
 from loopaudit.cost.reconcile import Line, Reconciliation, Side
 from loopaudit.findings import Report
 from loopaudit.render.figures import exact, iso
+from loopaudit.render.tables import csv_text
 from loopaudit.render.text import json_inert, valid
 
 SCHEMA_VERSION = "1"
@@ -230,11 +231,13 @@ def write_csv(flat: Flat, stream: TextIO) -> None:
 def _cell(value: Any) -> Any:
     if isinstance(value, Decimal):
         return exact(value)
-    return valid(value) if isinstance(value, str) else value
+    return csv_text(value) if isinstance(value, str) else value
 
 
 def write_parquet(flat: Flat, stream: BinaryIO) -> None:
     """Money as decimals, other numbers as Int64, labels as text."""
+    from io import BytesIO
+
     import polars as pl
 
     money = pl.Decimal(38, _PARQUET_MONEY)
@@ -246,4 +249,6 @@ def write_parquet(flat: Flat, stream: BinaryIO) -> None:
         name: [valid(v) if isinstance(v := row[name], str) else v for row in flat.rows]
         for name in flat.columns
     }
-    pl.DataFrame(data, schema=schema).write_parquet(stream)
+    whole = BytesIO()  # the engine hides errors of the stream in its own
+    pl.DataFrame(data, schema=schema).write_parquet(whole)
+    stream.write(whole.getbuffer())

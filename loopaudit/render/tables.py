@@ -21,11 +21,16 @@ def write_csv(rows: Sequence[Row], stream: IO[str]) -> None:
         writer.writerow([_cell(value) for value in row.values()])
 
 
+def csv_text(value: str) -> str:
+    """Text of a log as a cell that neither a terminal nor a spreadsheet acts on."""
+    text = inert(value)
+    # a spreadsheet would run what begins like this
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
-        text = inert(value)
-        # a spreadsheet would run what begins like this
-        return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+        return csv_text(value)
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else format(value, "f") if isinstance(value, Decimal) else value
@@ -33,6 +38,8 @@ def _cell(value: Any) -> Any:
 
 def write_parquet(rows: Sequence[Row], stream: IO[bytes]) -> None:
     """The same with types; money as decimals with twelve places."""
+    from io import BytesIO
+
     import polars
 
     money = {
@@ -41,4 +48,6 @@ def write_parquet(rows: Sequence[Row], stream: IO[bytes]) -> None:
         if any(isinstance(row[name], Decimal) for row in rows)
     }
     frame = polars.DataFrame(list(rows), infer_schema_length=None, schema_overrides=money)
-    frame.write_parquet(stream)
+    whole = BytesIO()  # the engine hides errors of the stream in its own
+    frame.write_parquet(whole)
+    stream.write(whole.getbuffer())

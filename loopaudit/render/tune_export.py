@@ -201,6 +201,8 @@ def _cell(value: Any) -> Any:
 
 
 def write_parquet(tuning: Tuning, stream: BinaryIO) -> None:
+    from io import BytesIO
+
     import polars
 
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, polars.Float64)
@@ -213,4 +215,6 @@ def write_parquet(tuning: Tuning, stream: BinaryIO) -> None:
         {key: valid(v) if isinstance(v, str) else v for key, v in row.items()}
         for row in rows(tuning)
     ]
-    polars.DataFrame(table, schema=kinds, strict=False).write_parquet(stream)
+    whole = BytesIO()  # the engine hides errors of the stream in its own
+    polars.DataFrame(table, schema=kinds, strict=False).write_parquet(whole)
+    stream.write(whole.getbuffer())

@@ -83,6 +83,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
         ('output = "0.002"', 'output = "dear"', "output must be a number"),
         ("cap = 7", "cap = 0", "cap must be a positive whole number"),
         ("cap = 7", "cup = 7", "no key 'cup'"),
+        ("cap = 7", "agents = 100000000", "agents must be at most 1,000"),
         ('ends = "well"', 'ends = "badly"', "ends must be one of"),
         ("times = 2", "times = -1", "times must be"),
         ("times = 2", "times = 1.5", "times must be"),
