@@ -37,8 +37,9 @@ def _replay(run: Run, session: GuardSession) -> list[Trip]:
             trips += told
     for boundary in run.after:
         trips += session.boundary(boundary)
-    if any(boundary.kind is BoundaryKind.GUARD_STOP for boundary in run.after):
-        trips += session.before_step(len(run.steps))  # a guard kept the next step from beginning
+    stopped = any(boundary.kind is BoundaryKind.GUARD_STOP for boundary in run.after)
+    if stopped or run.attempts_after:  # a next step was due: a guard forbade it, or it only failed
+        trips += session.before_step(len(run.steps))
     trips += session.run_ended(run)
     return trips
 
