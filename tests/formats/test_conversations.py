@@ -194,6 +194,6 @@ def test_memory_is_bounded(monkeypatch):
 
 def test_time_grows_with_the_conversation_only():
     pieces = [user(f"message {number}") for number in range(60_000)]
-    began = time.perf_counter()
+    began = time.process_time()
     Conversations(lambda own: "r").match(pieces)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3

@@ -256,8 +256,8 @@ def test_a_long_string_takes_little_memory() -> None:
     ids=range(10),
 )
 def test_time_grows_with_the_input_only(tmp_path: Path, content: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     found = read(tmp_path / "log", content)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert found.skips
     assert not found.failures
