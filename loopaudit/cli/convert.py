@@ -78,8 +78,9 @@ def convert(
     chosen = settings.load(config)
     options = given.audit_options([source], chosen, log_format=log_format, mapping=map, quiet=quiet)
     found = discover(options.paths)
-    here = os.path.abspath(target)
-    sources = [s for s in found.sources if os.path.abspath(s.real) != here]
+    sources = [s for s in found.sources if not _same(s.real, target)]
+    if found.sources and not sources:
+        raise UsageError(f"{target}: would be written over its own log", "name another OUT")
     redactor = Redactor() if redact else None
     writers = {Kind.JSONL: _lines, Kind.PARQUET: _table, Kind.ATIF: _trajectories}
     try:
@@ -88,11 +89,25 @@ def convert(
         raise InputError(f"{target}: {(error.strerror or str(error)).lower()}") from error
     lost = sum(skip.count for skip in (*read.skips, *found.skips))
     if not written:
-        why = next((skip.reason for skip in read.skips if skip.line is None), "nothing was read")
-        raise InputError(f"{source}: {why}", "loopaudit report says what is in it")
+        raise _nothing(source, read)
     if not quiet:
         print(f"loopaudit: wrote {written} to {target}{_about(redactor, lost)}", file=sys.stderr)
     return ExitCode.INTERNAL if read.failures else ExitCode.PASS
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether both name one file, links too."""
+    import os
+
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.abspath(one) == os.path.abspath(other)
+
+
+def _nothing(source: str, read: Ingested) -> InputError:
+    why = next((skip.reason for skip in read.skips if skip.line is None), "nothing was read")
+    return InputError(f"{source}: {why}", "loopaudit report says what is in it")
 
 
 def _about(redactor: Redactor | None, lost: int) -> str:
@@ -125,7 +140,9 @@ def _lines(
             stream.write(dump(record_of(piece)).decode() + "\n")
 
         read = tell(sources, take, log_format)
-    return read, f"{count:,} lines" if count else ""
+        if not count:  # what stood in the file stays
+            raise _nothing(", ".join(s.path for s in sources[:3]), read)
+    return read, f"{count:,} lines"
 
 
 def _table(

@@ -120,11 +120,11 @@ class Redactor:
         return text
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """Texts of any JSON value; the value under a key such as `password` as a whole."""
+        """Texts and keys of any JSON value; under a key such as `password` the whole value."""
         if isinstance(value, str):
             return self.text(value)
-        if depth > _DEEPEST:
-            return value
+        if depth > _DEEPEST and isinstance(value, list | dict):
+            return "<nested too deep to redact>"
         if isinstance(value, list):
             return [self.value(item, depth + 1) for item in value]
         if not isinstance(value, dict):
@@ -135,7 +135,8 @@ class Redactor:
             if named and isinstance(inner, str) and inner:
                 out[key] = self._name("secret", inner)
             else:
-                out[key] = self.value(inner, depth + 1)
+                clean = self.text(key) if isinstance(key, str) else key
+                out[clean] = self.value(inner, depth + 1)
         return out
 
     def piece(self, piece: Piece) -> Piece:

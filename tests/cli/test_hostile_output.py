@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from tests.cli.program import COMMAND, environment, run
+from program import COMMAND, environment, run
 
 NAMES = ("=cmd()", "@sum", "a\x1b[31mred", "nul\x00", "-1+1")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -111,3 +112,25 @@ def test_a_damaged_parquet_file_is_one_line(tmp_path: Path) -> None:
     assert ended.code == 2
     assert "a Parquet file that cannot be read" in ended.err
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("link", [None, "symbolic", "hard"])
+def test_a_log_is_never_written_over_by_itself(tmp_path: Path, link: str | None) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes((SAMPLES / "runaway.jsonl").read_bytes())
+    before, out = log.read_bytes(), log
+    if link is not None:
+        out = tmp_path / "link.jsonl"
+        (os.symlink if link == "symbolic" else os.link)(log, out)
+    ended = run("convert", log, out)
+    assert ended.code == 2
+    assert "written over" in ended.err
+    assert log.read_bytes() == before
+
+
+def test_nothing_read_leaves_what_stood_there(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    out = tmp_path / "out.jsonl"
+    out.write_text("kept", "utf-8")
+    assert run("convert", tmp_path / "empty.jsonl", out).code == 2
+    assert out.read_text("utf-8") == "kept"

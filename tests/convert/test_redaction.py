@@ -109,3 +109,15 @@ def test_every_text_of_a_piece() -> None:
     about = redactor.piece(RunPiece("r", 1, user="noor", host="tide-7", project="/home/noor/x"))
     assert isinstance(about, RunPiece)
     assert (about.user, about.host, about.project) == ("<user-1>", "<host-1>", "/home/<user-1>/x")
+
+
+def test_keys_of_values_are_redacted_too() -> None:
+    clean = Redactor().value({"/home/mara/a": [{"AKIAIOSFODNN7EXAMPLE": "AKIAIOSFODNN7EXAMPLE"}]})
+    assert clean == {"/home/<user-1>/a": [{"<secret-1>": "<secret-1>"}]}
+
+
+def test_what_is_nested_too_deep_is_left_out() -> None:
+    value: object = "AKIAIOSFODNN7EXAMPLE"
+    for _ in range(300):
+        value = [value]
+    assert "AKIA" not in repr(Redactor().value(value))
