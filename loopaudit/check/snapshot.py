@@ -250,6 +250,8 @@ def _act_out(act: Act | None) -> list[Any] | None:
 
 def read(path: Path) -> Snapshot | None:
     """The baseline; None where there is no file. Raises `ConfigError` where it cannot be used."""
+    if path.exists() and not path.is_file():  # a device may never end
+        raise ConfigError("cannot read the baseline: not a file", path=str(path))
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, LogFormat, Processes, Quiet, TaskType
 from loopaudit.errors import InputError, UsageError
 
 app = typer.Typer(
@@ -47,20 +48,11 @@ def baseline(
         list[str] | None,
         typer.Option("--guard", "-g", metavar="PRESET", help="Guard to keep. Repeatable."),
     ] = None,
-    task_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
-    ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    task_type: TaskType = None,
+    log_format: LogFormat = None,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     from loopaudit import __version__, settings
     from loopaudit.check import judge, snapshot

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, LogFormat, Paths, Processes, Quiet, Since, Until, Zone
 from loopaudit.errors import NothingMeasured, UsageError
 
 if TYPE_CHECKING:
@@ -52,12 +53,7 @@ _KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 
 @app.command()
 def chart(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     kind: Annotated[
         Kind,
         typer.Option(
@@ -86,32 +82,17 @@ def chart(
     excerpts: Annotated[
         bool, typer.Option("--excerpts", help="Arguments in the timeline; they may hold secrets.")
     ] = False,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
-    ] = None,
-    tz: Annotated[
-        str | None,
-        typer.Option(metavar="ZONE", help="Of times: UTC, local, Europe/Berlin …  [default: UTC]"),
-    ] = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
     task_type: Annotated[
         str | None,
         typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
     ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    log_format: LogFormat = None,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     import time
 
@@ -179,14 +160,16 @@ def _drawn(
     if kind is Kind.SPINS:
         data = spins.spins(report.findings, [guard.preset for guard in report.guards])
         if not data.recorded:
-            raise UsageError("there is no loop to draw", "loopaudit report tells what was found")
+            raise NothingMeasured(
+                "there is no loop to draw", "loopaudit report tells what was found"
+            )
         return spins.draw(data), data.rows()
     from loopaudit.render.charts import run as of_run
     from loopaudit.render.charts.series import run_series
 
     series = run_series(_one(audited, run))
     if not series.rows:
-        raise UsageError("the run has no step of its own to draw", "--run names another")
+        raise NothingMeasured("the run has no step of its own to draw", "--run names another")
     when = _when(series.began, series.ended, zone, given.zone_title(zone_name))
     if kind is Kind.SNOWBALL:
         return of_run.snowball(series, when), series.rows
@@ -218,7 +201,7 @@ def _of_costs(
     days = [day.isoformat() for at in edges if (day := day_of(at, zone)) is not None]
     data = bars.bars(costs, days if by is By.DAY else ())
     if not data.bars:
-        raise UsageError("there is nothing to draw", "loopaudit report tells what was read")
+        raise NothingMeasured("there is nothing to draw", "loopaudit report tells what was read")
     title = given.zone_title(zone_name)
     return bars.draw(data, title, report.totals.price_date), data.rows()
 
@@ -240,12 +223,12 @@ def _of_calls(
     if kind is Kind.RETRIES:
         attempts = retries.retries([found])
         if not attempts.rows:
-            raise UsageError(f"no failed attempt in {found.id}", "--run names another run")
+            raise NothingMeasured(f"no failed attempt in {found.id}", "--run names another run")
         return retries.draw(attempts), attempts.rows
     findings = [finding for finding in report.findings if finding.run == found.id]
     data = timeline.timeline(found, findings, excerpts=options.excerpts)
     if not data.points:
-        raise UsageError(f"no call in {found.id}", "--run names another run")
+        raise NothingMeasured(f"no call in {found.id}", "--run names another run")
     return timeline.draw(data, when), data.points
 
 
@@ -257,8 +240,6 @@ def _one(audited: list[AuditedRun], run: str | None) -> AuditedRun:
     item = chosen(audited, run)
     if item is None:
         names = ", ".join(item.summary.id for item in audited[:5])
-        if not audited:
-            raise UsageError("no run to draw", "name a log, or a folder of logs")
         which = (
             "no one run is worst" if run is None else f"no run, or more than one, matches {run!r}"
         )

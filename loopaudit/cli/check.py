@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, LogFormat, Processes, Quiet, TaskType
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,23 +68,14 @@ def check(
         typer.Option("--only-if-changed", help="Markdown: print nothing where all is as it was."),
     ] = False,
     why: Annotated[bool, typer.Option("--why", help="List what passed, too.")] = False,
-    task_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
-    ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
+    task_type: TaskType = None,
+    log_format: LogFormat = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Cannot say where input is partial.")
     ] = False,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     from dataclasses import replace
 

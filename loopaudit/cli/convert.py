@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, LogFormat, Quiet
 from loopaudit.errors import ExitCode, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -55,13 +56,9 @@ def convert(
     map: Annotated[
         str | None, typer.Option("--map", metavar="FILE", help="Read by this mapping.")
     ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    log_format: LogFormat = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     import os
 

@@ -9,6 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import (
+    Agents,
+    Config,
+    LogFormat,
+    Mapping,
+    Paths,
+    Processes,
+    Quiet,
+    Since,
+    TaskType,
+    Until,
+)
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,12 +54,7 @@ class Per(StrEnum):
 
 @app.command()
 def cost(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     by: Annotated[
         str,
         typer.Option(
@@ -62,14 +69,7 @@ def cost(
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
     ] = None,
     top: Annotated[int, typer.Option(min=0, metavar="N", help="Rows on screen; 0 for all.")] = 20,
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="Read the logs of this agent, wherever it keeps them (see sources). Repeatable.",
-        ),
-    ] = None,
+    agent: Agents = None,
     budget: Annotated[
         str | None, typer.Option(metavar="USD", help="Show what reached 60 % and 100 % of it.")
     ] = None,
@@ -95,38 +95,21 @@ def cost(
             " its texts.",
         ),
     ] = False,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
-    ] = None,
+    since: Since = None,
+    until: Until = None,
     tz: Annotated[
         str | None,
         typer.Option(metavar="ZONE", help="Of days: UTC, local, Europe/Berlin …  [default: UTC]"),
     ] = None,
-    task_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
-    ] = None,
-    map: Annotated[
-        str | None,
-        typer.Option("--map", metavar="FILE", help="Read by this mapping (see explain map)."),
-    ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
+    task_type: TaskType = None,
+    map: Mapping = None,
+    log_format: LogFormat = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 3 where input is partial.")
     ] = False,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     import time
     from functools import partial

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config
 from loopaudit.errors import ExitCode
 
 app = typer.Typer(
@@ -42,9 +43,7 @@ def drill(
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
     language: Annotated[str, typer.Option("--lang", metavar="en|zh", help="Of the texts.")] = "en",
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
+    config: Config = None,
 ) -> int:
     from loopaudit import settings
     from loopaudit.cli import living

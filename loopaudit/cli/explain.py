@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def explain(
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="How this model name is read and priced.")
     ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     from loopaudit import settings
     from loopaudit.cli.output import coloured, width

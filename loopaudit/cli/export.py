@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, LogFormat, Paths, Processes, Quiet, Since, TaskType, Until
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -27,46 +28,27 @@ class Format(StrEnum):
 
 @app.command()
 def export(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FOLDER", help="Made if it is not there.")
     ] = "loopaudit-export",
     format: Annotated[
         Format, typer.Option("--format", "-f", help="Kind of files.")
     ] = Format.PARQUET,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
-    ] = None,
+    since: Since = None,
+    until: Until = None,
     tz: Annotated[
         str | None, typer.Option(metavar="ZONE", help="Of --since and --until.  [default: UTC]")
     ] = None,
-    task_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
-    ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
+    task_type: TaskType = None,
+    log_format: LogFormat = None,
     estimate: Annotated[
         bool,
         typer.Option("--estimate", help="Estimate tokens that a log does not tell."),
     ] = False,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     from polars.exceptions import PolarsError
 

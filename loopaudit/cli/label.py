@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, Quiet
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -38,10 +39,8 @@ def label(
     ] = None,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why.")] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who says so.")] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     from loopaudit import settings
     from loopaudit.cli import gate

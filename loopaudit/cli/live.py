@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,9 +80,7 @@ def live(
         bool, typer.Option("--real-time", help="Really wait where time is scripted.")
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="The scenarios, and end.")] = False,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
+    config: Config = None,
 ) -> int:
     from loopaudit import settings
     from loopaudit.cli import living

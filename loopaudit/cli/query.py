@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, LogFormat, Processes, Quiet
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -35,17 +36,10 @@ def query(
         ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    log_format: LogFormat = None,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     from loopaudit.cli.auditing import exit_code
     from loopaudit.cli.tables import answer, for_csv, tables

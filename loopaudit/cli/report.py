@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Agents, Config, Mapping, Paths, Processes, Quiet, Since, Until, Zone
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,12 +34,7 @@ class Format(StrEnum):
 
 @app.command()
 def report(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
@@ -50,14 +46,7 @@ def report(
     why: Annotated[
         bool, typer.Option("--why", help="List what was not counted or not read, and why.")
     ] = False,
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="Read the logs of this agent, wherever it keeps them (see sources). Repeatable.",
-        ),
-    ] = None,
+    agent: Agents = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,25 +62,14 @@ def report(
             metavar="RUN", help="One run as Markdown for an incident: under 40 lines, redacted."
         ),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
-    ] = None,
-    tz: Annotated[
-        str | None,
-        typer.Option(metavar="ZONE", help="Of times: UTC, local, Europe/Berlin …  [default: UTC]"),
-    ] = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
     task_type: Annotated[
         str | None,
         typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
     ] = None,
-    map: Annotated[
-        str | None,
-        typer.Option("--map", metavar="FILE", help="Read by this mapping (see explain map)."),
-    ] = None,
+    map: Mapping = None,
     log_format: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Read every input as this format (see explain)."),
@@ -110,14 +88,9 @@ def report(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 3 where input is partial.")
     ] = False,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Each input and its reader, on stderr.")
     ] = False,

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Agents, Config, LogFormat, Mapping, Zone
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -35,14 +36,7 @@ def show(
     steps: Annotated[
         str | None, typer.Option(metavar="A-B", help="These steps instead, e.g. 209-216.")
     ] = None,
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="Read the logs of this agent, wherever it keeps them (see sources). Repeatable.",
-        ),
-    ] = None,
+    agent: Agents = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,23 +46,13 @@ def show(
             help="Guard to replay, e.g. fuses:demo; see explain. Repeatable.",
         ),
     ] = None,
-    tz: Annotated[
-        str | None,
-        typer.Option(metavar="ZONE", help="Of times: UTC, local, Europe/Berlin …  [default: UTC]"),
-    ] = None,
+    tz: Zone = None,
     task_type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Judge the run as one of this type of task.")
     ] = None,
-    map: Annotated[
-        str | None,
-        typer.Option("--map", metavar="FILE", help="Read by this mapping (see explain map)."),
-    ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
+    map: Mapping = None,
+    log_format: LogFormat = None,
+    config: Config = None,
 ) -> None:
     from loopaudit import settings
     from loopaudit.cli import options as given

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config
 
 app = typer.Typer(
     **command(
@@ -30,9 +31,7 @@ def sources(
         str | None,
         typer.Option(metavar="ZONE", help="Of dates: UTC, local, Europe/Berlin …  [default: UTC]"),
     ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     import json
     import os

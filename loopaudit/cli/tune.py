@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.flags import Config, LogFormat, Paths, Processes, Quiet, Since, TaskType, Until
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,12 +36,7 @@ class Format(StrEnum):
 
 @app.command()
 def tune(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,27 +81,13 @@ def tune(
         float | None,
         typer.Option(min=0, metavar="TIMES", help="Of what the run had spent.  [default: 1]"),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Up to here; a date is included.")
-    ] = None,
-    task_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Take every run as one of this type of task.")
-    ] = None,
-    log_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read every input as this format.")
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Worker processes; default: one per core."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr.")] = False,
+    since: Since = None,
+    until: Until = None,
+    task_type: TaskType = None,
+    log_format: LogFormat = None,
+    processes: Processes = None,
+    config: Config = None,
+    quiet: Quiet = False,
 ) -> int:
     import time
     from dataclasses import replace

@@ -148,7 +148,7 @@ def _headline(findings: list[Finding], summary: RunSummary) -> str:
 
 def _facts(summary: RunSummary, run: Run, report: Report) -> Iterator[tuple[str, str]]:
     yield "agent", code_span(" ".join(filter(None, (summary.format, summary.version))))
-    yield "model", code_span(", ".join(summary.models) or "unknown")
+    yield "model", code_span(cut(", ".join(summary.models) or "unknown", 120))
     yield "session", code_span(summary.session or summary.id)
     began, ended = f.moment(summary.started, UTC), f.moment(summary.ended, UTC)
     lasted = None

@@ -47,6 +47,8 @@ def path_of(settings: Settings) -> Path:
 
 def read(path: Path) -> dict[str, Label]:
     """The newest label of each finding; empty where there is no file. Raises `ConfigError`."""
+    if path.exists() and not path.is_file():  # a device may never end
+        raise ConfigError("cannot read labels: not a file", path=str(path))
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
