@@ -11,12 +11,11 @@ from loopaudit.keys import canonical
 from loopaudit.live.clock import Clock
 from loopaudit.live.model import Asked, Delta, Message, ModelError, Offered
 from loopaudit.live.scenario import Answer, Scenario, ScriptedTool, Turn, spoken
-from loopaudit.live.tools import Answered
+from loopaudit.live.tools import Answered, timed_out
 from loopaudit.model import Usage
 
 #: characters of text that make a token, in Latin script and in others: a mock's round figures
 _LATIN, _OTHER = 4, 1
-_TIME_OUT = "timed out after {seconds:g} s"
 
 
 class MockModel:
@@ -134,6 +133,8 @@ class MockModel:
 class MockTool:
     """Answers as the scenario says, one answer a call; the last one stays."""
 
+    scripted = True
+
     def __init__(self, tool: ScriptedTool, clock: Clock, seed: int = 0, language: str = "en"):
         self.name = tool.name
         self.offer = Offered(
@@ -152,7 +153,7 @@ class MockTool:
         seconds = self._tool.seconds if answer.seconds is None else answer.seconds
         limit = self._tool.timeout
         if limit is not None and seconds > limit:
-            return Answered(_TIME_OUT.format(seconds=limit), True, None, "timeout", None, limit)
+            return timed_out(limit)
         return Answered(
             self._text(answer),
             answer.error,
