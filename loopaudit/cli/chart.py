@@ -211,14 +211,12 @@ def _of_calls(
 ) -> tuple[Figure, list[dict[str, Any]]]:
     """Charts that need the run itself, which is read once more."""
     from loopaudit.cli import options as given
-    from loopaudit.cli.auditing import analysed
+    from loopaudit.cli.auditing import studied
     from loopaudit.render.charts import retries, timeline
-    from loopaudit.replay.look import find_run
+    from loopaudit.replay.look import again
 
-    if run is None:
-        _, audited = analysed(options, quiet=quiet)
-        run = _one(audited, None).summary.id
-    found, report = find_run(options, run)
+    everything, report, audited = studied(options, quiet=quiet)
+    found = again(_one(audited, run).found.run, everything)
     when = _when(found.started, found.ended, given.zone(zone_name), given.zone_title(zone_name))
     if kind is Kind.RETRIES:
         attempts = retries.retries([found])

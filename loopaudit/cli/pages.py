@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from loopaudit.errors import LoopauditError, UsageError
+from loopaudit.errors import NothingMeasured, UsageError
 
 if TYPE_CHECKING:
     from loopaudit.findings import Report
@@ -29,6 +29,8 @@ def write_incident(
     from loopaudit.replay.look import again
 
     ids = [run.id for run in report.runs]
+    if not ids:
+        raise NothingMeasured("no run to tell of", "loopaudit report tells what was read")
     if name == "worst" and "worst" not in ids:
         name = report.findings[0].run if report.findings else (ids[0] if ids else name)
     matches = [one for one in ids if one == name] or [one for one in ids if name in one]
@@ -56,25 +58,21 @@ def write_page(
     """The page, with the steps of the worst loops and its charts."""
     from loopaudit.render.page.content import TOLD, Given
     from loopaudit.render.page.write import write
-    from loopaudit.replay.look import again
+    from loopaudit.replay.look import again_all
 
     given = Given(report, screen.zone, screen.zone_name, screen.titles, excerpts=excerpts)
     given.presets = everything.plan.guards
     by_id = {item.summary.id: item for item in audited}
     worst = list(dict.fromkeys(finding.run for finding in report.findings[:TOLD]))
-    runs = {}
-    for name in worst:
-        try:
-            runs[name] = again(by_id[name].found.run, everything)
-        except (LoopauditError, KeyError):  # it changed meanwhile: the page does without its steps
-            continue
-    given.runs = runs
-    given.run_charts = _run_charts(report, [by_id[name] for name in worst if name in by_id], screen)
-    given.charts = _charts(report, audited, everything, screen)
+    told = [by_id[name] for name in worst if name in by_id]
+    # one that changed meanwhile is told without its steps
+    given.runs = again_all([item.found.run for item in told], everything)
+    given.run_charts = _run_charts(report, told)
+    given.charts = _charts(report, audited, screen)
     write(given, stream)
 
 
-def _run_charts(report: Report, worst: list[AuditedRun], screen: Screen) -> dict[str, str]:
+def _run_charts(report: Report, worst: list[AuditedRun]) -> dict[str, str]:
     from functools import partial
 
     from loopaudit.render.charts import run
@@ -91,9 +89,7 @@ def _run_charts(report: Report, worst: list[AuditedRun], screen: Screen) -> dict
     return drawn
 
 
-def _charts(
-    report: Report, audited: list[AuditedRun], everything: Everything, screen: Screen
-) -> list[tuple[str, str]]:
+def _charts(report: Report, audited: list[AuditedRun], screen: Screen) -> list[tuple[str, str]]:
     """Cost by day and by model, and how long loops spun, where there is something to draw."""
     from functools import partial
 
@@ -103,7 +99,7 @@ def _charts(
     from loopaudit.render.page.write import svg
 
     out = []
-    book = PriceBook()
+    book = PriceBook()  # prices the carried tokens only, which no chart shows
     date = report.totals.price_date
     for by in ("day", "model"):
         data = bars.bars(attribute(audited, (by,), screen.zone, book, report))

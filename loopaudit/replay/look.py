@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 from loopaudit.errors import InputError, UsageError
@@ -36,11 +37,26 @@ def find_run(options: AuditOptions, run_id: str) -> tuple[Run, Report]:
 
 def again(chosen: Run, everything: Everything) -> Run:
     """A run of the report with its steps, read once more. Raises `UsageError` if it is gone."""
-    for run in ingest(_sources_of(chosen, everything), everything.plan).runs:
-        if chosen.id in (run.id, f"{run.path}:{run.id}"):
-            run.id = chosen.id
-            return run
-    raise UsageError(f"{chosen.id!r} is no longer in the log", "it changed while it was read")
+    found = again_all([chosen], everything)
+    if chosen.id not in found:
+        raise UsageError(f"{chosen.id!r} is no longer in the log", "it changed while it was read")
+    return found[chosen.id]
+
+
+def again_all(chosen: Iterable[Run], everything: Everything) -> dict[str, Run]:
+    """Runs of the report with their steps, by id; each input is read once. Gone ones: missing."""
+    groups: dict[tuple[Source, ...], list[Run]] = {}
+    for run in chosen:
+        groups.setdefault(tuple(_sources_of(run, everything)), []).append(run)
+    found: dict[str, Run] = {}
+    for sources, wanted in groups.items():
+        names = {run.id for run in wanted}
+        for run in ingest(list(sources), everything.plan).runs:
+            name = next((n for n in (run.id, f"{run.path}:{run.id}") if n in names), None)
+            if name is not None and name not in found:
+                run.id = name
+                found[name] = run
+    return found
 
 
 def _sources_of(run: Run, everything: Everything) -> list[Source]:
@@ -74,4 +90,4 @@ def part_in(finding: Finding, run: str) -> Finding | None:
     return replace(finding, first_seen=first, onset=onset, last=last, waste=waste)
 
 
-__all__ = ["again", "find_run", "part_in"]
+__all__ = ["again", "again_all", "find_run", "part_in"]
