@@ -164,6 +164,13 @@ class Waste:
     resent: int | None = None  # input tokens sent again by API attempts; the log tells no bill
     unknown: list[str] = field(default_factory=list)  # what the log does not tell of it
 
+    @property
+    def amounts(self) -> tuple[int | None, Decimal | None]:
+        """Tokens and USD; nothing wasted is 0, unless the log cannot tell."""
+        if self.steps:
+            return self.tokens, self.usd
+        return (None, None) if self.unknown else (0, Decimal(0))
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:

@@ -78,6 +78,9 @@ def convert(
     sources = [s for s in found.sources if not _same(s.real, target)]
     if found.sources and not sources:
         raise UsageError(f"{target}: would be written over its own log", "name another OUT")
+    if not sources:
+        why = next((skip.reason for skip in found.skips), "no log file")
+        raise InputError(f"{source}: {why}", "name a log, or a folder that holds logs")
     redactor = Redactor() if redact else None
     writers = {Kind.JSONL: _lines, Kind.PARQUET: _table, Kind.ATIF: _trajectories}
     try:

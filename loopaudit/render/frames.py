@@ -7,12 +7,11 @@ from 1, as on screen. `steps` holds what each run paid for itself: copied steps 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import polars as pl
 
-from loopaudit.findings import Report, Waste
+from loopaudit.findings import Report
 from loopaudit.model import BUCKETS
 from loopaudit.render.text import valid
 from loopaudit.replay.audit import AuditedRun
@@ -126,8 +125,7 @@ def runs(report: Report) -> pl.DataFrame:
             run.usd,
             run.recorded_usd,
             len(run.waste.steps),
-            run.waste.tokens if run.waste.steps else 0,
-            run.waste.usd if run.waste.steps else Decimal(0),
+            *run.waste.amounts,
             loops.get(run.id, 0),
         )
         for run in report.runs
@@ -156,7 +154,7 @@ def findings(report: Report) -> pl.DataFrame:
             finding.retryable.value,
             finding.confidence,
             len(finding.waste.steps),
-            *amounts(finding.waste),
+            *finding.waste.amounts,
             finding.waste.share,
             finding.waste.estimated,
         )
@@ -214,13 +212,6 @@ def _frame(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
     frame = pl.DataFrame(data, schema=plain)
     times = [name for name, kind in schema.items() if kind == TIME]
     return frame.with_columns(pl.col(name).cast(TIME) for name in times)
-
-
-def amounts(waste: Waste) -> tuple[int | None, Decimal | None]:
-    """Tokens and USD; nothing wasted is 0, unless the log cannot tell."""
-    if waste.steps:
-        return waste.tokens, waste.usd
-    return (None, None) if waste.unknown else (0, Decimal(0))
 
 
 def _micro(at: float | None) -> int | None:

@@ -54,6 +54,9 @@ def _summary(report: Report) -> Iterator[str]:
     loops = len(report.findings)
     yield f"## loopaudit: {f.count(loops, 'loop') if loops else 'no loop'}"
     yield ""
+    if not report.runs:
+        yield "Nothing measured: no run was read."
+        return
     yield (
         f"{f.count(totals.runs, 'run')}, {f.count(totals.responses, 'response')}, "
         f"{marked(totals, f.full(totals.tokens.total))} tokens,"
@@ -92,12 +95,13 @@ def _summary(report: Report) -> Iterator[str]:
 def _row(finding: Finding) -> str:
     onset = finding.onset
     waste = finding.waste
+    tokens, usd = waste.amounts
     mark = "~" if waste.estimated else ""
     return (
         f"| {code_span(finding.rule)} | {code_span(cut(finding.tool or '-', 24))}"
         f" | step {onset.step + 1}, {code_span(_place(onset.path, onset.line))}"
-        f" | {finding.last.step - onset.step + 1:,} | {mark}{f.short(waste.tokens)}"
-        f" | {mark}{f.money(waste.usd)} | {finding.ended_by.value.replace('_', ' ')} |"
+        f" | {finding.last.step - onset.step + 1:,} | {mark}{f.short(tokens)}"
+        f" | {mark}{f.money(usd)} | {finding.ended_by.value.replace('_', ' ')} |"
     )
 
 

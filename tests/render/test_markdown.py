@@ -121,3 +121,19 @@ def test_wrong_use(arguments: tuple[str, ...], code: int, words: str) -> None:
     )
     assert done.returncode == code
     assert words in done.stderr
+
+
+def test_of_nothing_nothing_is_claimed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "loopaudit", "report", str(tmp_path)]
+    done = subprocess.run([*command, "--format", "markdown"], capture_output=True, text=True)
+    assert done.returncode == 3
+    assert "Nothing measured" in done.stdout
+    assert "Complete" not in done.stdout
+    done = subprocess.run([*command, "--incident", "worst"], capture_output=True, text=True)
+    assert done.returncode == 3
+    page = tmp_path / "page.html"
+    done = subprocess.run([*command, "--format", "html", "-o", str(page)], capture_output=True)
+    assert done.returncode == 3
+    text = page.read_text(encoding="utf-8")
+    assert "Nothing measured." in text
+    assert "Complete." not in text

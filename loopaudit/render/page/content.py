@@ -16,7 +16,6 @@ from loopaudit.findings import Completeness, Finding, NotLoop, Report
 from loopaudit.guards.preset import Preset
 from loopaudit.model import CallStatus, Run, Step
 from loopaudit.render import figures as f
-from loopaudit.render.frames import amounts
 from loopaudit.render.loop import wasted
 from loopaudit.render.screen import Screen
 from loopaudit.render.summary import completeness, marked, why_nothing
@@ -69,7 +68,7 @@ def content(given: Given) -> dict[str, Any]:
         "price_note": "Money is list price"
         + (f" of {totals.price_date}" if totals.price_date else "")
         + ", not a bill.",
-        "completeness": inert(completeness(totals)) + ".",
+        "completeness": _completeness(report),
         "zone": given.zone_name,
         "cards": _cards(report),
         "loops": loops,
@@ -99,6 +98,13 @@ def content(given: Given) -> dict[str, Any]:
         "version": __version__,
         "excerpts": given.excerpts,
     }
+
+
+def _completeness(report: Report) -> str:
+    """How complete the totals are; of nothing that cannot be said."""
+    if not report.runs:
+        return "Nothing measured."
+    return inert(completeness(report.totals)) + "."
 
 
 def _title(report: Report) -> str:
@@ -159,7 +165,7 @@ def _loop(finding: Finding, told: bool) -> dict[str, Any]:
     waste = finding.waste
     mark = "~" if waste.estimated else ""
     onset = finding.onset
-    tokens, usd = amounts(waste)
+    tokens, usd = waste.amounts
     return {
         "id": inert(finding.id),
         "rule": inert(finding.rule),
@@ -184,7 +190,7 @@ def _detail(finding: Finding, loop: dict[str, Any], given: Given) -> dict[str, A
     worst = max((item.waste.tokens or 0 for item in report.findings), default=0)
     width = _WIDEST * (waste.tokens or 0) / worst if worst else 0.0
     run = given.runs.get(finding.run)
-    tokens, usd = amounts(waste)
+    tokens, usd = waste.amounts
     command = f"loopaudit show {shlex.quote(finding.run)} {shlex.quote(_name(finding.onset.path))}"
     share = f", {f.share(waste.share)} of this run" if waste.share is not None else ""
     cache = f", {f.short(waste.cache_read)} of them cache reads" if waste.cache_read else ""
