@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from loopaudit.guards.preset import Preset
     from loopaudit.live.play import Ways
     from loopaudit.live.scenario import Scenario
+    from loopaudit.money import PriceBook
     from loopaudit.render.screen import Screen
 
 app = typer.Typer(
@@ -105,9 +106,15 @@ def live(
         raise UsageError("--prompt chooses the scenario itself", "give one of the two")
     played = living.scenarios(scenario or ())
     if model is not None:
+        from functools import partial
+
+        from loopaudit.money import PriceBook
+
         if compare:
             raise UsageError("--compare plays the mock model only", "leave out --model")
-        return _real(model, base_url, played, prompt, guards, ways, screen, record)
+        place = partial(chosen.place, "prices")
+        book = PriceBook(chosen.table("prices"), place=place)
+        return _real(model, base_url, played, prompt, guards, ways, book, screen, record)
     if compare:
         return _compare(played or living.scenarios(("all",)), guards, ways, screen, format)
     if played:
@@ -178,6 +185,7 @@ def _real(
     prompt: str | None,
     guards: list[Preset],
     ways: Ways,
+    book: PriceBook,
     screen: Screen,
     record: str | None,
 ) -> int:
@@ -198,7 +206,7 @@ def _real(
     endpoint = Endpoint(name, base_url)
     with recording(record) as stream:
         narrator = Narrator(sys.stdout, screen, guards)
-        real = run_real(endpoint, scenario, guards, ways, prompt, stream)
+        real = run_real(endpoint, scenario, guards, ways, book, prompt, stream)
         for event in real.events:
             narrator.tell(0, event)
         put([closing([real.outcome])], sys.stdout)

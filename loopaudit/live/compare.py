@@ -31,7 +31,7 @@ class Sum:
 
 
 @dataclass(slots=True)
-class Guarded:
+class UnderGuard:
     """One scenario under one guard set. Savings are tokens."""
 
     guard: str
@@ -54,7 +54,7 @@ class Compared:
     scenario: Scenario
     bare: Sum
     how: str
-    guarded: list[Guarded] = field(default_factory=list)
+    guarded: list[UnderGuard] = field(default_factory=list)
 
 
 def compare(
@@ -71,12 +71,12 @@ def compare(
 
 def _under(
     scenario: Scenario, guard: Preset, bare: Sequence[Outcome], alone: Sum, ways: Ways
-) -> Guarded:
+) -> UnderGuard:
     outcomes = play(scenario, (guard,), ways)
     used = _sum(outcomes)
     ended = next((outcome for outcome in outcomes if outcome.stopped is not None), outcomes[0])
     first = [o.actions[0].trip.step for o in outcomes if o.actions]
-    result = Guarded(
+    result = UnderGuard(
         guard=guard.name,
         sum=used,
         how=ended.how,
@@ -122,7 +122,7 @@ def _sum(outcomes: Sequence[Outcome]) -> Sum:
     )
 
 
-def _why(result: Guarded, guard: Preset, outcomes: Sequence[Outcome]) -> str:
+def _why(result: UnderGuard, guard: Preset, outcomes: Sequence[Outcome]) -> str:
     """Why the truth lies outside the prediction."""
     bound = guard.limits.get("max_steps_per_request")
     if result.saved > result.most and result.how == "limit" and bound is not None:

@@ -32,12 +32,12 @@ def run_real(
     scenario: Scenario,
     guards: Sequence[Preset],
     ways: Ways,
+    book: PriceBook,
     prompt: str | None = None,
     record: IO[bytes] | None = None,
 ) -> Real:
     """Starts a run; `prompt` stands for the scenario's own user messages."""
     clock = RealClock()
-    book = PriceBook()
     outcome = Outcome()
 
     def price(usage: Usage) -> Decimal | None:

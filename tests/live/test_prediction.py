@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from playing import sets
 
-from loopaudit.live.compare import Compared, Guarded, compare, predicted
+from loopaudit.live.compare import Compared, UnderGuard, compare, predicted
 from loopaudit.live.play import Ways, play
 from loopaudit.live.scenario_file import built_in, find
 
@@ -42,7 +42,7 @@ def test_the_real_saving_lies_within_the_range(name: str) -> None:
             assert not one.note
 
 
-def deaf_rows() -> list[tuple[str, Guarded]]:
+def deaf_rows() -> list[tuple[str, UnderGuard]]:
     """Every built-in scenario with its ears closed, under every set that it does not leave."""
     out = []
     for scenario in built_in().values():
