@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from loopaudit.formats.base import Reader
+from loopaudit.formats.shapes import shown
 from loopaudit.model import (
     BoundaryKind,
     BoundaryPiece,
@@ -127,6 +128,27 @@ class LogReader(Reader):
         if self.locate is None:
             return line
         return self.locate(*keys) or line
+
+    def messages(
+        self,
+        line: int,
+        messages: list[Any],
+        keys: tuple[Any, ...],
+        roles: Container[Any],
+        read: Callable[[Any], Iterable[Piece]],
+    ) -> list[Piece]:
+        """Pieces of a list of messages, each with its line; one of no known role is rejected."""
+        out: list[Piece] = []
+        for index, message in enumerate(messages):
+            place = self.place(line, *keys, index)
+            role = message.get("role") if isinstance(message, dict) else message
+            if not isinstance(message, dict) or not isinstance(role, str) or role not in roles:
+                self.reject(place, f"no message: role {shown(role)}")
+                continue
+            for piece in read(message):
+                piece.line = place
+                out.append(piece)
+        return out
 
     def emit(self, pieces: Iterable[Piece], run: str | None = None, line: int = 0) -> list[Piece]:
         """Pieces on their way out: run and line set, counted, the first prompt told of the run."""

@@ -159,16 +159,7 @@ class AnthropicReader(LogReader):
     def _conversation(self, line: int, record: Json, keys: tuple[Any, ...]) -> list[Piece]:
         """One conversation; where it only goes on with one seen before, its new end alone."""
         self.used += 1
-        pieces: list[Piece] = []
-        for index, message in enumerate(record["messages"]):
-            place = self.place(line, *keys, index)
-            if not isinstance(message, dict) or message.get("role") not in _ROLES:
-                role = message.get("role") if isinstance(message, dict) else message
-                self.reject(place, f"no message: role {shown(role)}")
-                continue
-            for piece in message_pieces(message):
-                piece.line = place
-                pieces.append(piece)
+        pieces = self.messages(line, record["messages"], keys, _ROLES, message_pieces)
         own = record.get("conversation_id", record.get("id"))
         match = self._conversations.match(pieces, own=own)
         for piece in match.new:
