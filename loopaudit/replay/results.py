@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -30,11 +31,19 @@ _NO_USAGE = Usage(mark=UsageMark.ABSENT)
 _BUCKET_OF = tuple(attrgetter(name) for name in BUCKETS)
 _BILLED = BUCKETS.index("reasoning")  # the buckets before it add up to the total
 _AT_ONCE = 4_096  # steps written down together, column by column
+_COUNTED = (
+    *("line", "calls", "failed", "total", "model", "service", "note", "cost"),
+    *("request", "memory", "said", "heard", "tool"),
+)
 
 
 @dataclass(slots=True)
 class StepColumns:
-    """One entry a step. Integers use `UNKNOWN` for what the log does not say."""
+    """One entry a step. Integers use `UNKNOWN` for what the log does not say.
+
+    Once a run is written down its columns are as narrow as they can be (see `narrow`): some 70
+    bytes a step in all, which is what grows with the number of responses.
+    """
 
     models: list[str | None]
     services: list[str | None]
@@ -160,6 +169,14 @@ def _total(*counts: int) -> int:
     return UNKNOWN if unknown == len(counts) else sum(counts) - unknown * UNKNOWN
 
 
+def narrow(column: array[int]) -> array[int]:
+    """The same numbers in as few bytes as hold them all."""
+    for code in "bhi":
+        with suppress(OverflowError):
+            return array(code, column)
+    return column
+
+
 def columns(run: Run) -> tuple[StepColumns, int]:
     """The steps of `run` as columns, and the digest of its content.
 
@@ -225,4 +242,7 @@ def columns(run: Run) -> tuple[StepColumns, int]:
     table.services += services
     table.notes += notes
     table.tools += tools
+    for name in _COUNTED:
+        setattr(table, name, narrow(getattr(table, name)))
+    table.buckets = tuple(narrow(column) for column in table.buckets)
     return table, digest("\n".join(parts)) if parts else 0

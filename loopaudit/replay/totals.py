@@ -82,7 +82,9 @@ def estimate_outputs(found: RunResult) -> None:
     and arguments of calls). Hidden reasoning is not in it.
     """
     table = found.columns
-    column = table.buckets[_OUTPUT]
+    column = array("q", table.buckets[_OUTPUT])
+    table.buckets = (*table.buckets[:_OUTPUT], column, *table.buckets[_OUTPUT + 1 :])
+    table.total, table.note = array("q", table.total), array("i", table.note)
     for i in range(len(table)):
         if table.marks[i] == _LOWER and 0 <= column[i] <= PLACEHOLDER_OUTPUT:
             more = max(0, estimated_tokens(table.said[i]) - column[i])
