@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, LogFormat, Processes, Quiet, TaskType
+from loopaudit.cli.flags import (
+    Agents,
+    CheckPaths,
+    Config,
+    LogFormat,
+    Mapping,
+    NoCache,
+    Processes,
+    Quiet,
+    Since,
+    TaskType,
+    Until,
+    Zone,
+)
 from loopaudit.errors import InputError, UsageError
 
 app = typer.Typer(
@@ -28,14 +41,7 @@ class Action(StrEnum):
 @app.command()
 def baseline(
     action: Annotated[Action, typer.Argument(metavar="update|show", help="What to do.")],
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...",
-            help="Files, folders or globs; else paths of [check].",
-            show_default=False,
-        ),
-    ] = None,
+    paths: CheckPaths = None,
     reason: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Why the verdicts are right as they are.")
     ] = None,
@@ -48,12 +54,20 @@ def baseline(
         list[str] | None,
         typer.Option("--guard", "-g", metavar="PRESET", help="Guard to keep. Repeatable."),
     ] = None,
+    agent: Agents = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
     task_type: TaskType = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
+    import time
+
     from loopaudit import __version__, settings
     from loopaudit.check import judge, snapshot
     from loopaudit.check import options as checking
@@ -70,13 +84,18 @@ def baseline(
         return _show(place)
     if reason is None or not reason.strip():
         raise UsageError("baseline update needs a reason", '--reason "why the change is wanted"')
+    zone = given.zone(tz or given.preferences(chosen).zone_name)
     asked = given.audit_options(
-        gate.paths_of(paths, options, chosen),
+        gate.paths_of(paths, agent, options, chosen),
         chosen,
+        agents=agent or (),
         guards=tuple(guard or options.guards),
+        **given.window(since, until, zone, time.time()),
         task_type=task_type,
         log_format=log_format,
+        mapping=mapping,
         processes=processes,
+        no_cache=no_cache,
         quiet=quiet,
     )
     report, audited = analysed(asked, quiet=quiet)

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, LogFormat, Paths, Processes, Quiet, Since, Until, Zone
+from loopaudit.cli.flags import (
+    Agents,
+    Config,
+    LogFormat,
+    Mapping,
+    NoCache,
+    Paths,
+    Processes,
+    Quiet,
+    Since,
+    Until,
+    Zone,
+)
 from loopaudit.errors import NothingMeasured, UsageError
 
 if TYPE_CHECKING:
@@ -74,6 +86,7 @@ def chart(
         str | None, typer.Option(metavar="RUN", help="Id of a run, or a unique part of it.")
     ] = None,
     by: Annotated[By, typer.Option("--by", help="Of --kind cost.")] = By.DAY,
+    agent: Agents = None,
     guard: Annotated[
         list[str] | None,
         typer.Option("--guard", "-g", metavar="PRESET", help="Guards to mark. Repeatable."),
@@ -89,8 +102,10 @@ def chart(
         str | None,
         typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
     ] = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
@@ -116,12 +131,14 @@ def chart(
     options = given.audit_options(
         paths or [],
         chosen,
+        agents=agent or (),
         guards=guard or preferred.guards,
-        since=None if since is None else given.moment(since, zone, now, option="--since"),
-        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
+        mapping=mapping,
         processes=processes,
+        no_cache=no_cache,
         excerpts=excerpts,
         quiet=quiet,
     )

@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, LogFormat, Processes, Quiet, TaskType
+from loopaudit.cli.flags import (
+    Agents,
+    CheckPaths,
+    Config,
+    LogFormat,
+    Mapping,
+    NoCache,
+    Processes,
+    Quiet,
+    Since,
+    TaskType,
+    Until,
+    Zone,
+)
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,14 +51,7 @@ class Format(StrEnum):
 
 @app.command()
 def check(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...",
-            help="Files, folders or globs; else paths of [check].",
-            show_default=False,
-        ),
-    ] = None,
+    paths: CheckPaths = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
@@ -68,15 +74,22 @@ def check(
         typer.Option("--only-if-changed", help="Markdown: print nothing where all is as it was."),
     ] = False,
     why: Annotated[bool, typer.Option("--why", help="List what passed, too.")] = False,
+    agent: Agents = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
     task_type: TaskType = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Cannot say where input is partial.")
     ] = False,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
+    import time
     from dataclasses import replace
 
     from loopaudit import settings
@@ -109,18 +122,24 @@ def check(
             )
         gate.require_something(options, old)
     today = gate.today()
+    zone = given.zone(tz or given.preferences(chosen).zone_name)
+    between = given.window(since, until, zone, time.time())
     verdicts = labels.read(labels.path_of(chosen))
     suppressed = judging.active(options, today)
 
     def asked(using: settings.Settings) -> AuditOptions:
         guards = options.guards if against_guard is None else (*options.guards, against_guard)
         return given.audit_options(
-            gate.paths_of(paths, options, chosen),
+            gate.paths_of(paths, agent, options, chosen),
             using,
+            agents=agent or (),
             guards=guards,
+            **between,
             task_type=task_type,
             log_format=log_format,
+            mapping=mapping,
             processes=processes,
+            no_cache=no_cache,
             quiet=quiet,
         )
 

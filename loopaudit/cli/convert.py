@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, LogFormat, Quiet
+from loopaudit.cli.flags import Agents, Config, LogFormat, Mapping, Quiet
 from loopaudit.errors import ExitCode, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ _SUFFIXES = {".jsonl": Kind.JSONL, ".ndjson": Kind.JSONL, ".parquet": Kind.PARQU
 
 @app.command()
 def convert(
-    source: Annotated[
-        str, typer.Argument(metavar="IN", help="A file, folder or glob; - is stdin.")
-    ],
-    target: Annotated[
-        str,
+    names: Annotated[
+        list[str],
         typer.Argument(
-            metavar="OUT", help="A file; a folder for ATIF of several runs; - is stdout"
+            metavar="[IN]... OUT",
+            help="IN: files, folders or globs; - is stdin. OUT: a file, a folder for ATIF of"
+            " several runs; - is stdout.",
+            show_default=False,
         ),
     ],
     to: Annotated[
@@ -53,9 +53,8 @@ def convert(
     redact: Annotated[
         bool, typer.Option("--redact/--no-redact", help="Replace secrets and personal strings.")
     ] = True,
-    map: Annotated[
-        str | None, typer.Option("--map", metavar="FILE", help="Read by this mapping.")
-    ] = None,
+    agent: Agents = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     config: Config = None,
     quiet: Quiet = False,
@@ -67,20 +66,26 @@ def convert(
     from loopaudit.convert.redaction import Redactor
     from loopaudit.ingest.sources import discover
 
+    *paths, target = names
+    if not paths and not agent:
+        raise UsageError("two names are needed, IN and OUT", "or OUT and --agent NAME")
     kind = to or _SUFFIXES.get(os.path.splitext(target)[1].lower(), Kind.ATIF)
     if target == "-" and to is None:
         kind = Kind.JSONL
     if target == "-" and kind is not Kind.JSONL:
         raise UsageError(f"{kind.value} cannot be written to stdout", "name a file")
     chosen = settings.load(config)
-    options = given.audit_options([source], chosen, log_format=log_format, mapping=map, quiet=quiet)
+    options = given.audit_options(
+        paths, chosen, agents=agent or (), log_format=log_format, mapping=mapping, quiet=quiet
+    )
+    where = given.named(options.paths)
     found = discover(options.paths)
     sources = [s for s in found.sources if not _same(s.real, target)]
     if found.sources and not sources:
         raise UsageError(f"{target}: would be written over its own log", "name another OUT")
     if not sources:
         why = next((skip.reason for skip in found.skips), "no log file")
-        raise InputError(f"{source}: {why}", "name a log, or a folder that holds logs")
+        raise InputError(f"{where}: {why}", "name a log, or a folder that holds logs")
     redactor = Redactor() if redact else None
     writers = {Kind.JSONL: _lines, Kind.PARQUET: _table, Kind.ATIF: _trajectories}
     try:
@@ -89,7 +94,7 @@ def convert(
         raise InputError(f"{target}: {(error.strerror or str(error)).lower()}") from error
     lost = sum(skip.count for skip in (*read.skips, *found.skips))
     if not written:
-        raise _nothing(source, read)
+        raise _nothing(where, read)
     if not quiet:
         print(f"loopaudit: wrote {written} to {target}{_about(redactor, lost)}", file=sys.stderr)
     return ExitCode.INTERNAL if read.failures else ExitCode.PASS

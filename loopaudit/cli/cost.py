@@ -14,6 +14,7 @@ from loopaudit.cli.flags import (
     Config,
     LogFormat,
     Mapping,
+    NoCache,
     Paths,
     Processes,
     Quiet,
@@ -102,12 +103,13 @@ def cost(
         typer.Option(metavar="ZONE", help="Of days: UTC, local, Europe/Berlin …  [default: UTC]"),
     ] = None,
     task_type: TaskType = None,
-    map: Mapping = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 3 where input is partial.")
     ] = False,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
@@ -143,17 +145,17 @@ def cost(
         paths or [],
         chosen,
         agents=agent or (),
-        since=None if since is None else given.moment(since, zone, now, option="--since"),
-        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
-        mapping=map,
+        mapping=mapping,
         processes=processes,
+        no_cache=no_cache,
         estimate=estimate,
         quiet=quiet,
     )
     if not paths and not quiet:
-        print(f"loopaudit: reading {', '.join(options.paths)}", file=sys.stderr)
+        print(f"loopaudit: reading {given.named(options.paths)}", file=sys.stderr)
     found, audited = analysed(options, quiet=quiet)
     book = PriceBook(chosen.table("prices"), place=partial(chosen.place, "prices"))
     costs = attribute(audited, dimensions, zone, book, found)

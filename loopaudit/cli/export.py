@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, LogFormat, Paths, Processes, Quiet, Since, TaskType, Until
+from loopaudit.cli.flags import (
+    Agents,
+    Config,
+    LogFormat,
+    Mapping,
+    NoCache,
+    Paths,
+    Processes,
+    Quiet,
+    Since,
+    TaskType,
+    Until,
+    Zone,
+)
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -35,18 +48,19 @@ def export(
     format: Annotated[
         Format, typer.Option("--format", "-f", help="Kind of files.")
     ] = Format.PARQUET,
+    agent: Agents = None,
     since: Since = None,
     until: Until = None,
-    tz: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Of --since and --until.  [default: UTC]")
-    ] = None,
+    tz: Zone = None,
     task_type: TaskType = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     estimate: Annotated[
         bool,
         typer.Option("--estimate", help="Estimate tokens that a log does not tell."),
     ] = False,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
@@ -61,13 +75,16 @@ def export(
     found, frames = tables(
         paths,
         config,
+        agents=agent or (),
         since=since,
         until=until,
         tz=tz,
         task_type=task_type,
         log_format=log_format,
+        mapping=mapping,
         estimate=estimate,
         processes=processes,
+        no_cache=no_cache,
         quiet=quiet,
     )
     try:

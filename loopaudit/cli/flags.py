@@ -12,6 +12,14 @@ Paths = Annotated[
         metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
     ),
 ]
+CheckPaths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PATHS]...",
+        help="Files, folders or globs; else paths of [check].",
+        show_default=False,
+    ),
+]
 Since = Annotated[
     str | None,
     typer.Option(metavar="WHEN", help="From here on: a date, a time, or 7d, 24h (ago)."),
@@ -41,6 +49,10 @@ Mapping = Annotated[
 ]
 Processes = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Worker processes; default: one per core.")
+]
+NoCache = Annotated[
+    bool,
+    typer.Option("--no-cache", help="Read all logs anew, and keep nothing (see cache)."),
 ]
 Config = Annotated[
     str | None, typer.Option(metavar="FILE", help="Settings; default: loopaudit.toml here.")

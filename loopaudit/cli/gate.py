@@ -38,10 +38,13 @@ def who(given: str | None) -> str:
         return "unknown"
 
 
-def paths_of(paths: list[str] | None, options: CheckOptions, settings: Settings) -> list[str]:
-    """The paths named, else those of `[check]`, which count from the folder of the settings."""
-    if paths:
-        return list(paths)
+def paths_of(
+    paths: list[str] | None, agents: list[str] | None, options: CheckOptions, settings: Settings
+) -> list[str]:
+    """The paths named, else those of `[check]`, which count from the folder of the settings; where
+    agents are named, those of `[check]` are not read."""
+    if paths or agents:
+        return list(paths or ())
     place, _ = settings.place("check", "paths")
     folder = Path(place).parent if place else Path()
     return [path if path == "-" else str(folder / path) for path in options.paths]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, Quiet
+from loopaudit.cli.flags import Agents, Config, LogFormat, Mapping, NoCache, Quiet
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -39,6 +39,10 @@ def label(
     ] = None,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why.")] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who says so.")] = None,
+    agent: Agents = None,
+    mapping: Mapping = None,
+    log_format: LogFormat = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
@@ -56,8 +60,17 @@ def label(
     place = labels.path_of(chosen)
     labels.read(place)  # a file that cannot be used is met before it grows
     rule = run = None
-    if paths:
-        report, _ = analysed(given.audit_options(paths, chosen, quiet=quiet), quiet=quiet)
+    if paths or agent:
+        asked = given.audit_options(
+            paths or [],
+            chosen,
+            agents=agent or (),
+            log_format=log_format,
+            mapping=mapping,
+            no_cache=no_cache,
+            quiet=quiet,
+        )
+        report, _ = analysed(asked, quiet=quiet)
         matches = [f for f in report.findings if f.id.startswith(finding)]
         if len(matches) != 1:
             found = ", ".join(f"{f.id} ({f.rule})" for f in (matches or report.findings)[:5])

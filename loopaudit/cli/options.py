@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from loopaudit.errors import UsageError
@@ -41,6 +41,21 @@ def zone(name: str) -> tzinfo:
         raise UsageError(
             f"unknown time zone {name!r}", "UTC, local, +02:00 or a name like Europe/Berlin"
         ) from None
+
+
+class Window(TypedDict):
+    """Two arguments of `audit_options`, seconds since the epoch; `until` is exclusive."""
+
+    since: float | None
+    until: float | None
+
+
+def window(since: str | None, until: str | None, where: tzinfo, now: float) -> Window:
+    """What the flags `--since` and `--until` mean."""
+    return {
+        "since": None if since is None else moment(since, where, now, option="--since"),
+        "until": None if until is None else moment(until, where, now, option="--until", end=True),
+    }
 
 
 def zone_title(name: str) -> str:
@@ -121,6 +136,7 @@ def audit_options(
     log_format: str | None = None,
     mapping: str | None = None,
     processes: int | None = None,
+    no_cache: bool = False,
     excerpts: bool = False,
     estimate: bool = False,
     quiet: bool = False,
@@ -160,6 +176,7 @@ def audit_options(
         until=until,
         task_type=task_type,
         processes=processes,
+        cache=not no_cache,
         settings=settings,
         excerpts=excerpts,
         estimate=estimate,

@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, LogFormat, Processes, Quiet
+from loopaudit.cli.flags import (
+    Agents,
+    Config,
+    LogFormat,
+    Mapping,
+    NoCache,
+    Paths,
+    Processes,
+    Quiet,
+    Since,
+    TaskType,
+    Until,
+    Zone,
+)
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -29,22 +42,37 @@ class Format(StrEnum):
 @app.command()
 def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in quotes.")],
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Kind of output.")] = Format.TEXT,
+    agent: Agents = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
+    task_type: TaskType = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
     from loopaudit.cli.auditing import exit_code
     from loopaudit.cli.tables import answer, for_csv, tables
 
-    found, frames = tables(paths, config, log_format=log_format, processes=processes, quiet=quiet)
+    found, frames = tables(
+        paths,
+        config,
+        agents=agent or (),
+        since=since,
+        until=until,
+        tz=tz,
+        task_type=task_type,
+        log_format=log_format,
+        mapping=mapping,
+        processes=processes,
+        no_cache=no_cache,
+        quiet=quiet,
+    )
     try:
         frame = answer(sql, frames)
     except UsageError:

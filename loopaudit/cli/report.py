@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Agents, Config, Mapping, Paths, Processes, Quiet, Since, Until, Zone
+from loopaudit.cli.flags import (
+    Agents,
+    Config,
+    Mapping,
+    NoCache,
+    Paths,
+    Processes,
+    Quiet,
+    Since,
+    Until,
+    Zone,
+)
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +80,7 @@ def report(
         str | None,
         typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
     ] = None,
-    map: Mapping = None,
+    mapping: Mapping = None,
     log_format: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Read every input as this format (see explain)."),
@@ -89,6 +100,7 @@ def report(
         bool, typer.Option("--strict", help="End with 3 where input is partial.")
     ] = False,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
     verbose: Annotated[
@@ -116,12 +128,12 @@ def report(
         chosen,
         agents=agent or (),
         guards=guard or preferred.guards,
-        since=None if since is None else given.moment(since, zone, now, option="--since"),
-        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
-        mapping=map,
+        mapping=mapping,
         processes=processes,
+        no_cache=no_cache,
         excerpts=excerpts,
         estimate=estimate,
         quiet=quiet,
@@ -146,6 +158,8 @@ def report(
     everything, found, audited = studied(options, quiet=quiet)
     if verbose:
         _inputs(found)
+        if everything.cache:
+            print(f"cache: {everything.cache}", file=sys.stderr)
     with opened(output) as stream:
         if format is Format.JSON:
             from loopaudit.render.json_report import write

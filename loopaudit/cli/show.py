@@ -10,7 +10,17 @@ from typing import Annotated
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Agents, Config, LogFormat, Mapping, Zone
+from loopaudit.cli.flags import (
+    Agents,
+    Config,
+    LogFormat,
+    Mapping,
+    NoCache,
+    Paths,
+    Since,
+    Until,
+    Zone,
+)
 from loopaudit.errors import UsageError
 
 app = typer.Typer(
@@ -27,12 +37,7 @@ def show(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="Id of a run, its beginning, or a file.")
     ],
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATHS]...", help="Files, folders or globs; - is stdin.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     steps: Annotated[
         str | None, typer.Option(metavar="A-B", help="These steps instead, e.g. 209-216.")
     ] = None,
@@ -46,14 +51,19 @@ def show(
             help="Guard to replay, e.g. fuses:demo; see explain. Repeatable.",
         ),
     ] = None,
+    since: Since = None,
+    until: Until = None,
     tz: Zone = None,
     task_type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Judge the run as one of this type of task.")
     ] = None,
-    map: Mapping = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
+    no_cache: NoCache = False,
     config: Config = None,
 ) -> None:
+    import time
+
     from loopaudit import settings
     from loopaudit.cli import options as given
     from loopaudit.cli.catalog import titles
@@ -73,9 +83,11 @@ def show(
         chosen,
         agents=agent or (),
         guards=guard or preferred.guards,
+        **given.window(since, until, zone, time.time()),
         task_type=task_type,
         log_format=log_format,
-        mapping=map,
+        mapping=mapping,
+        no_cache=no_cache,
         excerpts=True,
     )
     found, report = find_run(options, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from loopaudit.errors import UsageError
@@ -19,13 +19,16 @@ def tables(
     paths: list[str] | None,
     config: str | None,
     *,
+    agents: Sequence[str] = (),
     since: str | None = None,
     until: str | None = None,
     tz: str | None = None,
     task_type: str | None = None,
     log_format: str | None = None,
+    mapping: str | None = None,
     estimate: bool = False,
     processes: int | None = None,
+    no_cache: bool = False,
     quiet: bool = False,
 ) -> tuple[Report, dict[str, DataFrame]]:
     """The report and its frames by name: runs, steps, findings."""
@@ -43,17 +46,19 @@ def tables(
     options = given.audit_options(
         paths or [],
         chosen,
+        agents=agents,
         guards=preferred.guards,
-        since=None if since is None else given.moment(since, zone, now, option="--since"),
-        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
+        mapping=mapping,
         processes=processes,
+        no_cache=no_cache,
         estimate=estimate,
         quiet=quiet,
     )
     if not paths and not quiet:
-        print(f"loopaudit: reading {', '.join(options.paths)}", file=sys.stderr)
+        print(f"loopaudit: reading {given.named(options.paths)}", file=sys.stderr)
     found, audited = analysed(options, quiet=quiet)
     return found, {
         "runs": frames.runs(found),

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopaudit.cli.app import command
-from loopaudit.cli.flags import Config, LogFormat, Paths, Processes, Quiet, Since, TaskType, Until
+from loopaudit.cli.flags import (
+    Agents,
+    Config,
+    LogFormat,
+    Mapping,
+    NoCache,
+    Paths,
+    Processes,
+    Quiet,
+    Since,
+    TaskType,
+    Until,
+    Zone,
+)
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +50,7 @@ class Format(StrEnum):
 @app.command()
 def tune(
     paths: Paths = None,
+    agent: Agents = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,9 +97,12 @@ def tune(
     ] = None,
     since: Since = None,
     until: Until = None,
+    tz: Zone = None,
     task_type: TaskType = None,
+    mapping: Mapping = None,
     log_format: LogFormat = None,
     processes: Processes = None,
+    no_cache: NoCache = False,
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
@@ -123,7 +140,7 @@ def tune(
     now = time.time()
     chosen = settings.load(config)
     preferred = given.preferences(chosen)
-    zone = given.zone(preferred.zone_name)
+    zone = given.zone(tz or preferred.zone_name)
     wanted = tuning.read(chosen)
     if max_false_stops is not None:
         wanted = replace(wanted, max_false_stops=max_false_stops)
@@ -133,11 +150,13 @@ def tune(
     options = given.audit_options(
         paths or [],
         chosen,
-        since=None if since is None else given.moment(since, zone, now, option="--since"),
-        until=None if until is None else given.moment(until, zone, now, option="--until", end=True),
+        agents=agent or (),
+        **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
+        mapping=mapping,
         processes=processes,
+        no_cache=no_cache,
         quiet=quiet,
     )
     options.traced = traced(guards)
