@@ -20,7 +20,7 @@ FLOORS = (
     {"guards"},  # a session drives detectors
     {"detectors", "ingest"},
     {"formats", "plugins"},
-    {"keys", "money", "retry", "effects", "task_types", "store", "places"},
+    {"keys", "money", "retry", "effects", "task_types", "store", "places", "files"},
     {"settings"},
     {"findings"},
     {"model"},

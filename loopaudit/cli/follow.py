@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from loopaudit import files
+from loopaudit.errors import UsageError
 from loopaudit.ingest.sources import discover
 
 PAUSE = 1.0  # seconds between looks at the files
@@ -16,6 +18,8 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 def watch(paths: Sequence[str], show: Callable[[], None]) -> NoReturn:
     """Calls `show` now and after each change. On a terminal the screen is cleared before."""
+    if any(map(files.is_remote, paths)):
+        raise UsageError("--follow watches local files only")
     seen = state(paths)
     while True:
         if sys.stdout.isatty():

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from loopaudit import files
 from loopaudit.formats.base import Reader
 from loopaudit.ingest.salvage import parse
 from loopaudit.model import ResultPiece
@@ -52,8 +53,7 @@ class Rereader:
         if place >= len(self.offsets):
             return None
         try:
-            with open(self.file, "rb") as stream:
-                stream.seek(self.offsets[place])
+            with files.opened_at(self.file, self.offsets[place]) as stream:
                 for _ in range((line - 1) % STRIDE):
                     stream.readline()
                 raw = stream.readline()

@@ -12,8 +12,9 @@ from typing import Any
 
 import orjson
 
-from loopaudit import plugins
+from loopaudit import files, plugins
 from loopaudit.errors import InputError, UnknownFormatError, UsageError
+from loopaudit.files import evidence
 from loopaudit.formats.base import Format, Sample
 from loopaudit.ingest import parquet
 from loopaudit.ingest.documents import locator, parse_document
@@ -49,6 +50,7 @@ _YAML_HEAD = re.compile(rb"\s*(?:---|#|[A-Za-z_][\w-]*:(?:\s|$))")
 def load_format(name: str) -> Format:
     """The format called `name`. Raises `UsageError` with the closest names."""
     if name.startswith(plugins.MAPPED):
+        evidence.doubt()  # the mapping is a file of its own
         mapped: Format = plugins.load(name, "mapping")
         return mapped
     names = plugins.format_names()
@@ -56,6 +58,8 @@ def load_format(name: str) -> Format:
         close = difflib.get_close_matches(name, names, 3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(names)}"
         raise UsageError(f"no log format is called {name!r}", hint)
+    if name not in plugins.FORMATS:
+        evidence.doubt()  # another's code may change, and look at anything
     loaded: Format = plugins.load(names[name], f"log format {name}")
     return loaded
 
@@ -263,22 +267,14 @@ def _unlined(source: Source) -> Any:
     if source.store:
         from loopaudit.ingest.stores import Store
 
-        return Store(source.store, source.path, source.folder)
+        return Store(source.store, source.real, source.folder)
     if is_database(source.real):
         from loopaudit.ingest.databases import Database
 
         return Database(source.real)
-    if begins_with(source.real, parquet.MAGIC):
+    if files.begins_with(source.real, parquet.MAGIC):
         return parquet.Parquet(source.real)
     return None
-
-
-def begins_with(path: str, magic: bytes) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(magic)) == magic
-    except OSError:  # told when it is opened to be read
-        return False
 
 
 def _seen(records: list[Any]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from loopaudit import files
 from loopaudit.errors import InputError
 from loopaudit.ingest import archives, framed
 
@@ -56,6 +57,8 @@ class TooLong(bytes):
 
 
 TOO_LONG = "a line longer than 256 MiB"
+#: begins what is said where the system gave an error while a log was read
+READING_FAILED = "reading failed"
 
 
 def compression(head: bytes) -> str | None:
@@ -68,9 +71,9 @@ def compression(head: bytes) -> str | None:
 def open_stream(path: str) -> io.BufferedReader[Any]:
     """A buffered binary stream over the (unpacked) content. Raises `InputError`."""
     try:
-        raw = open(path, "rb", buffering=0)  # noqa: SIM115
+        raw = files.opened(path)
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(f"{path}: {files.reason(error)}") from error
     source: Any = raw
     try:
         magic = raw.read(8)
@@ -88,7 +91,7 @@ def open_stream(path: str) -> io.BufferedReader[Any]:
         if packed is not None and not head and source.problem:
             problem = "packed data is damaged at its very start"
     except OSError as error:
-        problem = (error.strerror or str(error)).lower()
+        problem = files.reason(error)
     except InputError:
         raw.close()
         raise
@@ -196,7 +199,7 @@ def lines(stream: io.BufferedReader[Any], packed_size: int = 0) -> Iterator[byte
         try:
             raw = readline(MAX_LINE)
         except OSError as error:
-            raise CutStream(f"reading failed ({(error.strerror or str(error)).lower()})") from error
+            raise CutStream(f"{READING_FAILED} ({files.reason(error)})") from error
         if limit:
             total += len(raw)
             if total > limit:

@@ -6,8 +6,10 @@ The table is held in memory whole. Empty cells are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
+from loopaudit import files
 from loopaudit.errors import InputError
 
 MAGIC = b"PAR1"
@@ -22,7 +24,9 @@ class Parquet:
 
         self.lost: list[tuple[int, str]] = []
         try:
-            self._rows: Any = pl.read_parquet(path)
+            self._rows: Any = pl.read_parquet(
+                BytesIO(files.whole(path)) if files.is_remote(path) else path
+            )
         except MemoryError:
             raise
         except Exception as error:  # of the engine, of whatever kind

@@ -11,9 +11,14 @@ import stat
 import sys
 import tempfile
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from loopaudit import files
 from loopaudit.errors import InputError
 from loopaudit.model import Skip
+
+if TYPE_CHECKING:
+    from loopaudit.files.objects import Object
 
 #: names taken from a folder; a file named by the user is read whatever its name
 LOG_SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".eval", ".traj", ".parquet")
@@ -40,6 +45,7 @@ class Source:
     mtime: float = 0.0
     store: str = ""  # of a session that is kept in many files: the folder of all sessions
     folder: str | None = None  # and its own folder of messages
+    etag: str | None = None  # of an object in a store
 
     @property
     def real(self) -> str:
@@ -64,11 +70,7 @@ def is_log_name(name: str) -> bool:
 
 def is_database(path: str) -> bool:
     """Whether the file at `path` begins as SQLite databases do; False where it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(_DATABASE)) == _DATABASE
-    except OSError:
-        return False
+    return files.begins_with(path, _DATABASE)
 
 
 def discover(paths: list[str]) -> Found:
@@ -78,11 +80,19 @@ def discover(paths: list[str]) -> Found:
     """
     found = Found()
     seen: set[tuple[int, int]] = set()
+    urls: set[str] = set()
     problems: list[str] = []
-    for path in paths:
+    for named in paths:
+        path = files.local(named)
         if path == "-":
             if all(source.path != "-" for source in found.sources):
                 found.sources.append(_spool("-"))
+            continue
+        if files.is_remote(path):
+            try:
+                _take_remote(path, found, urls)
+            except OSError as error:
+                problems.append(f"{path}: {files.reason(error)}")
             continue
         names = [path]
         if not os.path.lexists(path) and glob.has_magic(path):
@@ -196,6 +206,68 @@ def _part_of_store(path: str, found: Found, seen: set[tuple[int, int]]) -> bool:
 
     folder = stores.home(path)
     return folder is not None and _take_store(folder, os.listdir(folder), found, seen, path)
+
+
+def _take_remote(url: str, found: Found, seen: set[str]) -> None:
+    """Add what lies in an object store. Raises `OSError`."""
+    from loopaudit.ingest import remote
+
+    named, listed = remote.behind(url)
+    for one in named:
+        _take_object(one, found, seen, named=True)
+    for home in remote.store_folders(listed):
+        mine = [
+            one
+            for one in listed
+            if one.url.startswith(f"{home}/")
+            and one.url[len(home) + 1 :].partition("/")[0] in _OF_STORE
+        ]
+        if _take_copied_store(home, remote.copied_store(home, mine), found, seen):
+            gone = {one.url for one in mine}
+            listed = [one for one in listed if one.url not in gone]
+    for one in listed:
+        name = one.url.rpartition("/")[2]
+        if not name:  # what marks an empty folder
+            continue
+        if is_log_name(name) or (name.lower().endswith(DATABASE_SUFFIXES) and _holds(one.url)):
+            _take_object(one, found, seen, named=False)
+        elif not name.endswith(_WITH_DATABASE):
+            found.other_files += 1
+
+
+def _take_object(one: Object, found: Found, seen: set[str], *, named: bool) -> None:
+    from loopaudit.ingest import remote
+
+    if one.url in seen:
+        return
+    seen.add(one.url)
+    if one.size == 0:
+        found.skips.append(Skip(one.url, None, "empty"))
+        return
+    may_be = named or one.url.lower().endswith(DATABASE_SUFFIXES)
+    copy = remote.copied_database(one) if may_be and _holds(one.url) else ""
+    found.sources.append(Source(one.url, one.size, named, copy, one.mtime, etag=one.etag))
+
+
+def _holds(url: str) -> bool:
+    """Whether the object is a database; False where it cannot be read: that is told later."""
+    try:
+        return files.whole(url, len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False
+
+
+def _take_copied_store(home: str, copy: str, found: Found, seen: set[str]) -> bool:
+    from loopaudit.ingest import stores
+
+    sessions = stores.sessions(copy)
+    for path, messages, size in sessions:
+        shown = f"{home}/{os.path.relpath(path, copy).replace(os.sep, '/')}"
+        if shown not in seen:
+            seen.add(shown)
+            mtime = max(os.stat(kept).st_mtime for kept in (path, messages or path))
+            found.sources.append(Source(shown, size, False, path, mtime, copy, messages))
+    return bool(sessions)
 
 
 def _spool(path: str) -> Source:

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from loopaudit import files
 from loopaudit.formats.logreader import stem
 from loopaudit.formats.shapes import Json, name, words
 from loopaudit.keys import digest
@@ -205,8 +206,8 @@ def _metadata(path: str, agent: str) -> Json:
     if not base.startswith(f"agent-{agent}"):
         return {}
     try:
-        with open(os.path.join(folder, f"agent-{agent}.meta.json"), "rb") as file:
-            facts = orjson.loads(file.read(1 << 20))
+        name = os.path.join(folder, f"agent-{agent}.meta.json")
+        facts = orjson.loads(files.whole(name, 1 << 20))
     except (OSError, ValueError):
         return {}
     return facts if type(facts) is dict else {}

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from loopaudit import files
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.coding.cline_history import conversation, is_history
 from loopaudit.formats.coding.cline_ui import Ui
@@ -108,15 +109,14 @@ def _task(path: str) -> str | None:
 
 def _there(path: str, other: str) -> bool:
     folder = os.path.dirname(path)
-    return path not in ("", "-") and os.path.isfile(os.path.join(folder, other))
+    return path not in ("", "-") and files.is_file(os.path.join(folder, other))
 
 
 def _history(path: str) -> list[Json]:
     if os.path.basename(path) != _UI:
         return []
     try:
-        with open(os.path.join(os.path.dirname(path), _HISTORY), "rb") as file:
-            return rows(load(file.read()))
+        return rows(load(files.whole(os.path.join(os.path.dirname(path), _HISTORY))))
     except OSError:
         return []
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from loopaudit import files
 from loopaudit.formats.shapes import Json, count, name, seconds, table
 from loopaudit.formats.usages import named_usage
 from loopaudit.model import ResponsePiece, StepKind, Usage
@@ -55,9 +56,10 @@ class Store:
 
 def beside_store(path: str) -> bool:
     """Whether the store lies where that of the events at `path` does."""
-    folder = os.path.dirname(os.path.abspath(path)) if path not in ("", "-") else ""
+    here = path if files.is_remote(path) else os.path.abspath(path)
+    folder = os.path.dirname(here) if path not in ("", "-") else ""
     return any(
-        os.path.isfile(os.path.join(folder, *up, FILE)) for up in (("..", ".."), ("..",)) if folder
+        files.is_file(os.path.join(folder, *up, FILE)) for up in (("..", ".."), ("..",)) if folder
     )
 
 
@@ -66,11 +68,11 @@ def _calls(folder: str, session: str) -> dict[str, list[tuple[str, int]]] | None
     state = os.path.join(folder, "session-state")
     for parts in ((session, "events.jsonl"), (f"{session}.jsonl",)):
         path = os.path.join(state, *parts)
-        if os.sep in session or not os.path.isfile(path):
+        if os.sep in session or not files.is_file(path):
             continue
         found: dict[str, dict[str, int]] = {}
         try:
-            with open(path, "rb") as file:
+            with files.opened_at(path, 0) as file:
                 for line in file:
                     if b'"assistant.message"' in line:
                         _note(session, line, found)

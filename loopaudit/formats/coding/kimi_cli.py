@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from loopaudit import files
 from loopaudit.formats.apis.openai_chat import message_pieces
 from loopaudit.formats.base import Format, Sample
 from loopaudit.formats.coding.kimi_cli_wire import Wire
@@ -58,7 +59,7 @@ class KimiReader(SessionReader):
         self._denied: set[str] = set()
         self._wire = Wire(self._run)
         beside_wire = os.path.join(os.path.dirname(path), "wire.jsonl")
-        self._wired = path not in ("", "-") and os.path.isfile(beside_wire)
+        self._wired = path not in ("", "-") and files.is_file(beside_wire)
         self._handlers = {
             "turn.prompt": self._prompt,
             "turn.steer": self._prompt,

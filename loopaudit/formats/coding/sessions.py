@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from loopaudit import files
 from loopaudit.formats.coding.spoken import spoken
 from loopaudit.formats.logreader import LogReader
 from loopaudit.formats.shapes import Json
@@ -78,8 +79,8 @@ def beside(path: str, *parts: str) -> Json:
     if path in ("", "-"):
         return {}
     try:
-        with open(os.path.join(os.path.dirname(path), *parts), "rb") as file:
-            value = orjson.loads(file.read(_MOST_BESIDE))
+        name = os.path.join(os.path.dirname(path), *parts)
+        value = orjson.loads(files.whole(name, _MOST_BESIDE))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
