@@ -15,6 +15,7 @@ from multiprocessing.process import BaseProcess
 from traceback import extract_tb
 from typing import Any
 
+from loopaudit import files
 from loopaudit.errors import LoopauditError
 from loopaudit.findings import Failure
 from loopaudit.ingest.sources import Source
@@ -53,6 +54,7 @@ def run_jobs(
         lots = _lots(sizes, min(LOT_BYTES, sum(sizes) // (workers * LOTS)))
         if len(lots) > 1:
             done = _parallel(workers, lots, jobs, plan, lambda i: tell(sizes[i]), meanwhile)
+    _expect([job for i, job in enumerate(jobs) if i not in done])
     for i, job in enumerate(jobs):
         if i not in done:
             done[i] = _quietly(job, plan)
@@ -129,8 +131,10 @@ def _parallel(
 
 def _started(plan: Plan) -> tuple[BaseProcess, Connection] | None:
     """A worker that waits for lots; None where this machine gives no more."""
-    # fork starts at once and shares what is imported; elsewhere it is not safe or not there
-    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    # fork starts at once and shares what is imported; elsewhere it is not safe or not there, nor
+    # is it once the client of an object store has threads
+    fork = sys.platform == "linux" and "obstore" not in sys.modules
+    context: Any = multiprocessing.get_context("fork" if fork else "spawn")
     sys.stdout.flush()  # or a fork would write it too
     try:
         ours, theirs = context.Pipe()
@@ -203,6 +207,7 @@ def _work(link: Connection, plan: Plan) -> None:
     gc.disable()  # see `_quietly`
     while (lot := link.recv()) is not None:
         answer: list[JobResult] | Exception
+        _expect(lot)
         try:
             answer = [_quietly(job, plan) for job in lot]
         except (LoopauditError, OSError) as error:
@@ -220,6 +225,16 @@ def _follow_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _expect(jobs: Sequence[list[Source]]) -> None:
+    """Objects in stores are fetched while those before them are read."""
+    remote = [s for job in jobs for s in job if files.is_remote(s.real)]
+    if remote:
+        from loopaudit.files.objects import Object
+        from loopaudit.files.streams import expect
+
+        expect([Object(s.path, s.size, s.etag, s.mtime) for s in remote])
 
 
 def _quietly(job: list[Source], plan: Plan) -> JobResult:
