@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from loopaudit import files
 from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
@@ -72,7 +73,7 @@ def show(
     from loopaudit.render.steps import write
     from loopaudit.replay.look import find_run, part_in
 
-    if not paths and os.path.exists(run):  # a file with one run needs no id
+    if not paths and (files.is_remote(run) or os.path.exists(run)):  # a file with one run needs no id
         paths, run = [run], ""
     chosen = settings.load(config)
     preferred = given.preferences(chosen)
