@@ -73,7 +73,8 @@ def show(
     from loopaudit.render.steps import write
     from loopaudit.replay.look import find_run, part_in
 
-    if not paths and (files.is_remote(run) or os.path.exists(run)):  # a file with one run needs no id
+    # a file with one run needs no id
+    if not paths and (files.is_remote(run) or os.path.exists(run)):
         paths, run = [run], ""
     chosen = settings.load(config)
     preferred = given.preferences(chosen)
