@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loopaudit import files
 from loopaudit.cli.app import command
 from loopaudit.cli.flags import Agents, Config, LogFormat, Mapping, Quiet
 from loopaudit.errors import ExitCode, InputError, UsageError
@@ -89,15 +92,37 @@ def convert(
     redactor = Redactor() if redact else None
     writers = {Kind.JSONL: _lines, Kind.PARQUET: _table, Kind.ATIF: _trajectories}
     try:
-        read, written = writers[kind](sources, target, options.log_format, redactor)
+        with _local(target) as place:
+            read, written = writers[kind](sources, place, options.log_format, redactor)
     except OSError as error:
-        raise InputError(f"{target}: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(f"{target}: {files.reason(error)}") from error
     lost = sum(skip.count for skip in (*read.skips, *found.skips))
     if not written:
         raise _nothing(where, read)
     if not quiet:
         print(f"loopaudit: wrote {written} to {target}{_about(redactor, lost)}", file=sys.stderr)
     return ExitCode.INTERNAL if read.failures else ExitCode.PASS
+
+
+@contextmanager
+def _local(target: str) -> Iterator[str]:
+    """Where to write what is meant for `target`: an object store gets it once it is whole."""
+    if not files.is_remote(target):
+        yield target
+        return
+    import os
+    import tempfile
+
+    from loopaudit.files import objects
+
+    with tempfile.TemporaryDirectory(prefix="loopaudit-out-") as folder:
+        place = os.path.join(folder, "out" + os.path.splitext(target)[1])
+        yield place
+        for above, _, names in sorted(os.walk(folder)):
+            for name in sorted(names):
+                path = os.path.join(above, name)
+                inside = os.path.relpath(path, place)
+                objects.put(target if inside == "." else f"{target.rstrip('/')}/{inside}", path)
 
 
 def _same(one: str, other: str) -> bool:

@@ -106,10 +106,11 @@ def content(url: str, most: int = -1) -> bytes:
     return fetch(one, 0, end) if end else b""
 
 
-def put(url: str, data: bytes) -> None:
-    """Write a whole object. Raises `OSError`."""
+def put(url: str, path: str) -> None:
+    """Write the file at `path` to an object, large ones in parts. Raises `OSError`."""
     root, key = split(url)
-    _ask(root, lambda: _store(root).put(key, data))
+    with open(path, "rb") as file:
+        _ask(root, lambda: _store(root).put(key, file))
     _known.pop(url, None)
 
 

@@ -153,6 +153,36 @@ def test_failures_of_the_moment_are_tried_again(store: Store) -> None:
     assert json.loads(ended.stdout)["totals"]["responses"] == 100, ended.stderr
 
 
+def test_convert_writes_to_a_store(store: Store, samples: str) -> None:
+    source = f"{samples}/runaway.jsonl"
+    wanted = store.report(source)["totals"]
+    for target in ("s3://logs/out/a.jsonl", "s3://logs/out/a.parquet", "s3://logs/out/folder"):
+        ended = store.run("convert", source, target)
+        assert ended.returncode == 0, ended.stderr
+        assert f"to {target}" in ended.stderr
+        assert store.report(target)["totals"]["responses"] == wanted["responses"]
+    ended = store.run("convert", source, "s3://absent/a.jsonl")
+    assert (ended.returncode, ended.stderr.splitlines()[0]) == (
+        2,
+        "loopaudit: s3://absent/a.jsonl: no such bucket",
+    )
+
+
+def test_show_and_charts(store: Store, samples: str, tmp_path: Path) -> None:
+    ended = store.run("show", f"{samples}/runaway.jsonl")
+    assert ended.returncode == 0, ended.stderr
+    assert "s3://logs/sample_logs/runaway.jsonl" in ended.stdout
+    target = tmp_path / "run.png"
+    ended = store.run("chart", f"{samples}/runaway.jsonl", "-o", str(target))
+    assert target.read_bytes().startswith(b"\x89PNG"), ended.stderr
+
+
+def test_following_is_for_local_files(store: Store, samples: str) -> None:
+    ended = store.run("report", "--follow", samples)
+    assert ended.returncode == 2
+    assert "--follow watches local files only" in ended.stderr
+
+
 BAD = {
     "no bucket": ("s3://absent/x", {}, "s3://absent/x: no such bucket"),
     "no object": ("s3://logs/absent", {}, "s3://logs/absent: no such object or folder"),
