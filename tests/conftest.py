@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,14 @@ ROOT = Path(__file__).resolve().parents[1]
 def root() -> Path:
     """The checkout."""
     return ROOT
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test touches the user's cache; those of one worker share one, as runs of a user do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOOPAUDIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache") / "loopaudit"))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from loopaudit.errors import InputError
+from loopaudit.files import evidence
 from loopaudit.formats.base import Table
 
 _TRIES = 3  # copies made while the original is being written
@@ -175,6 +176,8 @@ def _copy(path: str, folder: str) -> str:
     """Copies the database and its write-ahead log, as they were at one moment if that can be."""
     target = os.path.join(folder, "copy.db")
     for _ in range(_TRIES):
+        for name in (path, *(path + log for log in _LOGS)):
+            evidence.note(name)
         before = _state(path)
         shutil.copyfile(path, target)
         for log in _LOGS:

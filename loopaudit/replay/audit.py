@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 
-from loopaudit import __version__, plugins, task_types
+from loopaudit import __version__, plugins, store, task_types
 from loopaudit.effects import ToolTable
 from loopaudit.errors import UsageError
 from loopaudit.findings import (
@@ -27,6 +27,8 @@ from loopaudit.ingest.sources import Found, Source, discover
 from loopaudit.masks import from_settings
 from loopaudit.model import Skip
 from loopaudit.money import PriceBook, prepare, usd
+from loopaudit.replay import cached
+from loopaudit.replay.cached import Cache
 from loopaudit.replay.delegation import delegated
 from loopaudit.replay.merge import (
     adopt,
@@ -36,7 +38,6 @@ from loopaudit.replay.merge import (
     mark_inherited,
 )
 from loopaudit.replay.meter import meter
-from loopaudit.replay.pool import run_jobs
 from loopaudit.replay.results import JobResult, RunResult
 from loopaudit.replay.savings import mean_spins, stops_of
 from loopaudit.replay.tools import worst_tools
@@ -80,6 +81,7 @@ class AuditOptions:
     estimate: bool = False  # count what a log tells not at all, or only the beginning of
     traced: tuple[presets.Preset, ...] = ()  # sets whose counts are kept (see `replay.crossing`)
     now: float | None = None  # for "still running"; None: the clock
+    cache: bool = False  # take what was read before from the user's cache, and keep what is new
 
 
 @dataclass(slots=True)
@@ -109,12 +111,19 @@ class Everything:
     plan: Plan
     found: Found
     results: list[JobResult]
+    cache: str = ""  # what the cache had of them, or why it is not used, in words
 
 
 def read_all(options: AuditOptions) -> Everything:
     plan = make_plan(options)
+    place = store.read(options.settings or Settings()) if options.cache else None
     found = discover(options.paths)
-    return Everything(plan, found, _read(found.sources, plan, options))
+    cache = cached.opened(plan, place, found.sources)
+    try:
+        results = _read(found.sources, cache, options)
+    finally:
+        cache.close()
+    return Everything(plan, found, results, cache.told)
 
 
 def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
@@ -197,7 +206,7 @@ def make_plan(options: AuditOptions) -> Plan:
     )
 
 
-def _read(sources: list[Source], plan: Plan, options: AuditOptions) -> list[JobResult]:
+def _read(sources: list[Source], cache: Cache, options: AuditOptions) -> list[JobResult]:
     """All jobs, and again those whose files turn out to hold parts of the same runs."""
     jobs = [[source] for source in sources]
     total = sum(s.size for s in sources)
@@ -209,11 +218,11 @@ def _read(sources: list[Source], plan: Plan, options: AuditOptions) -> list[JobR
         if options.progress is not None:
             options.progress(min(done, total), total)
 
-    results = run_jobs(jobs, plan, options.processes, progress, prepare)
+    results = cache.run(jobs, options.processes, progress, prepare)
     groups = joint_jobs(jobs, results)
     if groups:
         joined = [[s for n in group for s in jobs[n]] for group in groups]
-        again = run_jobs(joined, plan, options.processes)
+        again = cache.run(joined, options.processes)
         gone = {n for group in groups for n in group}
         results = [r for n, r in enumerate(results) if n not in gone] + again
     return results

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -17,11 +18,13 @@ from typing import Any
 
 from loopaudit import files
 from loopaudit.errors import LoopauditError
+from loopaudit.files import evidence
+from loopaudit.files.evidence import Evidence
 from loopaudit.findings import Failure
 from loopaudit.ingest.sources import Source
 from loopaudit.model import Skip
 from loopaudit.replay.results import JobResult
-from loopaudit.replay.worker import Plan, run_job
+from loopaudit.replay.worker import Plan, lasts, run_job
 
 #: below this many bytes starting a process costs more than it saves
 SERIAL_BYTES = 24 << 20
@@ -30,9 +33,14 @@ LOT_BYTES = 16 << 20
 LOTS = 4
 #: signals by which a user or a supervisor ends a program
 _ENDS = {getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)}
+_PROTOCOL = 5
 _KILLED = "the process that read it was killed, most likely for want of memory"
 
 Progress = Callable[[int], None]  # bytes read since the last call
+#: takes a result that may be kept: number of the job, what was looked at, the result pickled
+Keep = Callable[[int, Evidence, bytes], None]
+#: a result pickled, and what was looked at; None: it is not to be kept
+_Answer = tuple[bytes, Evidence | None]
 
 
 def run_jobs(
@@ -41,6 +49,7 @@ def run_jobs(
     processes: int | None = None,
     progress: Progress | None = None,
     meanwhile: Callable[[], object] | None = None,
+    keep: Keep | None = None,
 ) -> list[JobResult]:
     """The result of each job, in the order of `jobs`, however many processes work.
 
@@ -53,11 +62,13 @@ def run_jobs(
     if workers > 1 and (processes is not None or sum(sizes) >= SERIAL_BYTES):
         lots = _lots(sizes, min(LOT_BYTES, sum(sizes) // (workers * LOTS)))
         if len(lots) > 1:
-            done = _parallel(workers, lots, jobs, plan, lambda i: tell(sizes[i]), meanwhile)
+            done = _parallel(workers, lots, jobs, plan, lambda i: tell(sizes[i]), meanwhile, keep)
     _expect([job for i, job in enumerate(jobs) if i not in done])
     for i, job in enumerate(jobs):
         if i not in done:
-            done[i] = _quietly(job, plan)
+            done[i], seen = _quietly(job, plan)
+            if keep is not None and seen is not None:
+                keep(i, seen, pickle.dumps(done[i], _PROTOCOL))
             tell(sizes[i])
     return [done[i] for i in range(len(jobs))]
 
@@ -83,6 +94,7 @@ def _parallel(
     plan: Plan,
     progress: Callable[[int], None],
     meanwhile: Callable[[], object] | None = None,
+    keep: Keep | None = None,
 ) -> dict[int, JobResult]:
     """Results by number of job, without those for which no process could be started.
 
@@ -113,8 +125,11 @@ def _parallel(
                 if answer is None and len(lot) > 1:
                     left += [[i] for i in reversed(lot)]
                 else:
-                    done.update(zip(lot, answer or [_lost(jobs[i]) for i in lot], strict=True))
-                    for i in lot:
+                    answers = answer or [_lost(jobs[i]) for i in lot]
+                    for i, (data, seen) in zip(lot, answers, strict=True):
+                        done[i] = pickle.loads(data)
+                        if keep is not None and seen is not None:
+                            keep(i, seen, data)
                         progress(i)
                 if answer is not None and left:
                     busy[ready] = process, _give(ready, left.pop(), jobs)
@@ -172,10 +187,10 @@ def _give(link: Connection, lot: list[int], jobs: Sequence[list[Source]]) -> lis
     return lot
 
 
-def _answer(link: Connection) -> list[JobResult] | Exception | None:
+def _answer(link: Connection) -> list[_Answer] | Exception | None:
     """What a worker sends; None where it was killed."""
     try:
-        answer: list[JobResult] | Exception = link.recv()
+        answer: list[_Answer] | Exception = link.recv()
     except (EOFError, OSError):
         return None
     return answer
@@ -188,11 +203,12 @@ def _end(process: BaseProcess, link: Connection) -> None:
     link.close()
 
 
-def _lost(job: list[Source]) -> JobResult:
-    return JobResult(
+def _lost(job: list[Source]) -> _Answer:
+    lost = JobResult(
         skips=[Skip(source.path, None, _KILLED) for source in job],
         failures=[Failure("worker process", None, source.path, _KILLED) for source in job],
     )
+    return pickle.dumps(lost, _PROTOCOL), None
 
 
 # -- in the worker --------------------------------------------------------------------------------
@@ -206,10 +222,13 @@ def _work(link: Connection, plan: Plan) -> None:
     threading.Thread(target=_follow_parent, daemon=True).start()
     gc.disable()  # see `_quietly`
     while (lot := link.recv()) is not None:
-        answer: list[JobResult] | Exception
+        answer: list[_Answer] | Exception
         _expect(lot)
         try:
-            answer = [_quietly(job, plan) for job in lot]
+            answer = []
+            for job in lot:
+                result, seen = _quietly(job, plan)
+                answer.append((pickle.dumps(result, _PROTOCOL), seen))
         except (LoopauditError, OSError) as error:
             answer = error
         except Exception as error:  # its traceback cannot be sent
@@ -237,14 +256,20 @@ def _expect(jobs: Sequence[list[Source]]) -> None:
         expect([Object(s.path, s.size, s.etag, s.mtime) for s in remote])
 
 
-def _quietly(job: list[Source], plan: Plan) -> JobResult:
-    """Run a job without the cyclic collector: nothing it builds is cyclic, and it costs a third."""
+def _quietly(job: list[Source], plan: Plan) -> tuple[JobResult, Evidence | None]:
+    """Run a job without the cyclic collector: nothing it builds is cyclic, and it costs a third.
+
+    With what was looked at for it, where the same files will always give the same result.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
-        return run_job(job, plan)
+        with evidence.watching() as seen:
+            result = run_job(job, plan)
+        return result, seen if seen.sound and lasts(result) else None
     except MemoryError:
-        return JobResult(skips=[Skip(s.path, None, "not enough memory to read it") for s in job])
+        lost = JobResult(skips=[Skip(s.path, None, "not enough memory to read it") for s in job])
+        return lost, None
     finally:
         if enabled:
             gc.enable()

@@ -12,6 +12,8 @@ from loopaudit.findings import Failure, Reading
 from loopaudit.guards.presets import Preset
 from loopaudit.guards.session import GuardSession
 from loopaudit.ingest.counting import tokenizer
+from loopaudit.ingest.head import NOBODYS
+from loopaudit.ingest.opening import READING_FAILED
 from loopaudit.ingest.reading import Ingested, read_sources
 from loopaudit.ingest.results import Keep
 from loopaudit.ingest.runs import RunAssembler
@@ -77,6 +79,17 @@ def run_job(sources: list[Source], plan: Plan) -> JobResult:
             message = f"{type(error).__name__}: {error}"
             result.failures.append(Failure("replay", run.id, run.path, message))
     return result
+
+
+def lasts(result: JobResult) -> bool:
+    """Would reading the same bytes again give the same? Not what broke, and not what the system
+    refused: next time it may not."""
+    return not result.failures and all(
+        (s.line is not None or s.reason.startswith(NOBODYS))
+        and not s.reason.startswith(READING_FAILED)
+        and "[Errno" not in s.reason
+        for s in result.skips
+    )
 
 
 def replay(run: Run, plan: Plan) -> RunResult:

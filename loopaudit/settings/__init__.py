@@ -33,6 +33,7 @@ TABLES = (
     "tune",
     "check",
     "labels",
+    "cache",
 )
 
 FILE = "loopaudit.toml"
