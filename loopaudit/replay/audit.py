@@ -39,6 +39,7 @@ from loopaudit.replay.merge import (
 )
 from loopaudit.replay.meter import meter
 from loopaudit.replay.results import JobResult, RunResult
+from loopaudit.replay.stored import take
 from loopaudit.replay.savings import mean_spins, stops_of
 from loopaudit.replay.tools import worst_tools
 from loopaudit.replay.totals import (
@@ -118,11 +119,13 @@ def read_all(options: AuditOptions) -> Everything:
     plan = make_plan(options)
     place = store.read(options.settings or Settings()) if options.cache else None
     found = discover(options.paths)
+    known = take(found, plan)  # results made elsewhere
     cache = cached.opened(plan, place, found.sources)
     try:
-        results = _read(found.sources, cache, options)
+        results = known.results + _read(found.sources, cache, options)
     finally:
         cache.close()
+    found.sources += known.sources
     return Everything(plan, found, results, cache.told)
 
 

@@ -22,7 +22,8 @@ from loopaudit.replay import crossing, results
 
 
 @cache
-def _known() -> dict[tuple[str, str], Any]:
+def known() -> dict[tuple[str, str], Any]:
+    """What may stand in the bytes, by module and name."""
     found: dict[tuple[str, str], Any] = {
         ("array", "array"): array.array,
         ("array", "_array_reconstructor"): array._array_reconstructor,  # type: ignore[attr-defined]
@@ -43,7 +44,7 @@ def _known() -> dict[tuple[str, str], Any]:
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _known()[module, name]
+            return known()[module, name]
         except KeyError:
             raise pickle.UnpicklingError(f"{module}.{name} is no plain data") from None
 
