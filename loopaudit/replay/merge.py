@@ -20,19 +20,33 @@ _BURST = 5.0  # seconds in which a copied history is written
 
 
 def joint_jobs(jobs: Sequence[list[Source]], results: Sequence[JobResult]) -> list[list[int]]:
-    """Groups of job numbers whose files hold parts of the same runs, each group to be read as one.
+    """Groups of job numbers whose files hold parts of the same runs, to be read as one."""
+    told = [claims(result) for result in results]
+    return joint(
+        [names for names, _ in told],
+        [(at, job[0].path) for (_, at), job in zip(told, jobs, strict=True)],
+    )
 
-    Only runs that carry the log's own session id are matched; an id made from a file name is not.
+
+def claims(result: JobResult) -> tuple[list[str], float]:
+    """Ids of the runs that a job holds parts of, and when it begins.
+
+    Only runs that carry the log's own session id can be known again; an id made from a file name
+    cannot. Some logs keep each result in a file of its own.
     """
+    names = [found.run.id for found in result.runs if found.run.session is not None]
+    names += [r.id for r in result.mentioned if r.session is not None and r.orphan_results]
+    times = [r.run.started for r in result.runs if r.run.started is not None]
+    return names, min(times, default=_INFINITY)
+
+
+def joint(claimed: Sequence[Sequence[str]], began: Sequence[tuple[float, str]]) -> list[list[int]]:
+    """Groups of numbers that claim the same names, each in the order in which they began."""
     holders: dict[str, list[int]] = {}
-    for number, result in enumerate(results):
-        for found in result.runs:
-            if found.run.session is not None:
-                holders.setdefault(found.run.id, []).append(number)
-        for run in result.mentioned:  # some logs keep each result in a file of its own
-            if run.session is not None and run.orphan_results:
-                holders.setdefault(run.id, []).append(number)
-    group = list(range(len(jobs)))
+    for number, names in enumerate(claimed):
+        for name in names:
+            holders.setdefault(name, []).append(number)
+    group = list(range(len(claimed)))
 
     def root(i: int) -> int:
         while group[i] != i:
@@ -44,16 +58,9 @@ def joint_jobs(jobs: Sequence[list[Source]], results: Sequence[JobResult]) -> li
         for other in numbers[1:]:
             group[root(other)] = root(numbers[0])
     members: dict[int, list[int]] = {}
-    for number in range(len(jobs)):
+    for number in range(len(claimed)):
         members.setdefault(root(number), []).append(number)
-    return [
-        sorted(m, key=lambda n: _start(results[n], jobs[n])) for m in members.values() if len(m) > 1
-    ]
-
-
-def _start(result: JobResult, job: list[Source]) -> tuple[float, str]:
-    times = [r.run.started for r in result.runs if r.run.started is not None]
-    return (min(times, default=_INFINITY), job[0].path)
+    return [sorted(m, key=lambda n: began[n]) for m in members.values() if len(m) > 1]
 
 
 def adopt(runs: Sequence[RunResult], mentioned: Iterable[Run]) -> None:

@@ -1,0 +1,247 @@
+"""Results of jobs as rows of a table, made anywhere and read here as if the logs had just been.
+
+A row is a run, in columns that any program reads, with its whole result as bytes; or an input, by
+itself or together with others that hold parts of the same runs. Every row tells what it was made
+with: results of other guards, masks or another version are refused, not mixed.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from typing import Any
+
+import orjson
+
+from loopaudit import __version__, files
+from loopaudit.errors import InputError, LoopauditError, UsageError
+from loopaudit.ingest.parquet import MAGIC
+from loopaudit.ingest.sources import Found, Source
+from loopaudit.model import BUCKETS
+from loopaudit.replay import kept
+from loopaudit.replay.results import UNKNOWN, JobResult, RunResult
+from loopaudit.replay.worker import Plan
+from loopaudit.store.digests import NotPlain, digest
+
+#: column -> kind; `unit` numbers the jobs in their order, `run` is None in the row of a job itself
+COLUMNS: dict[str, str] = {
+    "unit": "int",
+    "run": "text",
+    "session": "text",
+    "parent": "text",
+    "path": "text",
+    "format": "text",
+    "agent": "text",
+    "task_type": "text",
+    "outcome": "text",
+    "started": "float",  # seconds since the epoch
+    "ended": "float",
+    "steps": "int",
+    "calls": "int",
+    **dict.fromkeys((f"{name}_tokens" for name in BUCKETS), "int"),
+    "findings": "int",
+    "made_with": "text",
+    "result": "bytes",
+}
+_SUFFIX = ".parquet"
+Row = dict[str, Any]
+
+
+# -- to rows --------------------------------------------------------------------------------------
+
+
+def made_with(plan: Plan, paths: Sequence[str], other_files: int) -> str:
+    """What decides the results, and what was asked for, as JSON."""
+    told = {
+        "loopaudit": __version__,
+        "shape": _shape(),
+        "guards": {preset.name: _digest(preset) for preset in (plan.default, *plan.guards)},
+        "traced": {preset.name: _digest(preset) for preset in plan.traced},
+        "rest": _rest(plan),
+        "paths": list(paths),
+        "other_files": other_files,
+    }
+    return orjson.dumps(told).decode()
+
+
+def rows(unit: int, job: Sequence[Source], result: JobResult, made: str) -> list[Row]:
+    """The rows of one job; that of the job itself comes first."""
+    about = kept.dumps((replace(result, runs=[]), [_row_of(source) for source in job]))
+    first = dict.fromkeys(COLUMNS) | {"unit": unit, "made_with": made, "result": about}
+    first["path"] = job[0].path if job else None
+    return [first, *(_run(unit, found, made) for found in result.runs)]
+
+
+def _run(unit: int, found: RunResult, made: str) -> Row:
+    run, table = found.run, found.columns
+    row: Row = {
+        "unit": unit,
+        "run": run.id,
+        "session": run.session,
+        "parent": run.parent,
+        "path": run.path,
+        "format": run.format,
+        "agent": run.agent,
+        "task_type": run.task_type,
+        "outcome": run.outcome,
+        "started": run.started,
+        "ended": run.ended,
+        "steps": len(table),
+        "calls": sum(table.calls),
+        "findings": len(found.findings),
+        "made_with": made,
+        "result": kept.dumps(found),
+    }
+    for name, column in zip(BUCKETS, table.buckets, strict=True):
+        known = [count for count in column if count != UNKNOWN]
+        row[f"{name}_tokens"] = sum(known) if known else None
+    return {name: _whole(row[name]) for name in COLUMNS}
+
+
+def _whole(cell: Any) -> Any:
+    """Text with half an emoji in it is no text of a table."""
+    if isinstance(cell, str):
+        return cell.encode("utf-8", "replace").decode()
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+def _row_of(source: Source) -> tuple[Any, ...]:
+    return source.path, source.size, source.named, source.mtime, source.etag
+
+
+def _rest(plan: Plan) -> dict[str, str]:
+    """Digests of what else decides a result, by field of the plan."""
+    given = replace(plan, keep=replace(plan.keep, vectors=False))  # follows from the guards
+    names = [field.name for field in fields(plan)]
+    return {
+        name: _digest(getattr(given, name))
+        for name in names
+        if name not in ("guards", "default", "traced")
+    }
+
+
+def _digest(value: Any) -> str:
+    try:
+        return digest(value).hex()
+    except NotPlain as error:
+        raise UsageError(f"results of {error} cannot be kept", "it may change") from None
+
+
+@cache
+def _shape() -> str:
+    """A digest of the data classes that results are made of."""
+    known = sorted(kept.known().items())
+    told = [
+        (module, name, tuple(field.name for field in fields(kind)))
+        for (module, name), kind in known
+        if is_dataclass(kind)
+    ]
+    return digest(told).hex()
+
+
+# -- and back -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Stored:
+    """Results, and the inputs that they are of."""
+
+    results: list[JobResult]
+    sources: list[Source]
+
+
+def take(found: Found, plan: Plan) -> Stored:
+    """Take results out of what was found. Raises `UsageError` for those of another plan, and
+    `InputError` for those that are broken."""
+    mine = [s for s in found.sources if s.path.endswith(_SUFFIX) and _is_results(s)]
+    if not mine:
+        return Stored([], [])
+    gone = {source.path for source in mine}
+    found.sources = [source for source in found.sources if source.path not in gone]
+    units: dict[tuple[str, int], JobResult] = {}
+    runs: dict[tuple[str, int], list[RunResult]] = {}
+    sources: dict[str, Source] = {}
+    others: dict[str, int] = {}
+    for source in mine:
+        for folder, row in _rows(source, plan, others):
+            key = folder, row["unit"]
+            try:
+                result = kept.loads(row["result"])
+                if row["run"] is not None:
+                    assert isinstance(result, RunResult)
+                    runs.setdefault(key, []).append(result)
+                    continue
+                units[key], told = result
+                assert isinstance(units[key], JobResult)
+                for path, size, named, mtime, etag in told:
+                    sources[path] = Source(path, size, named, "", mtime, etag=etag)
+            except (MemoryError, LoopauditError):
+                raise
+            except Exception as error:
+                raise InputError(f"{source.path}: broken results ({error})") from None
+    if set(runs) - set(units):
+        raise InputError(f"{mine[0].path}: some results are missing", "name the whole folder")
+    for key, some in runs.items():
+        units[key].runs = some
+    found.other_files = sum(others.values()) + (found.other_files if found.sources else 0)
+    return Stored([units[key] for key in sorted(units)], [sources[p] for p in sorted(sources)])
+
+
+def _is_results(source: Source) -> bool:
+    import polars as pl
+
+    if not files.begins_with(source.real, MAGIC):
+        return False
+    try:
+        return {"made_with", "result", "unit"} <= set(pl.read_parquet_schema(_opened(source)))
+    except MemoryError:
+        raise
+    except Exception:  # no such table: told by whoever reads it as a log
+        return False
+
+
+def _opened(source: Source) -> Any:
+    remote = files.is_remote(source.real)
+    return io.BytesIO(files.whole(source.real)) if remote else source.real
+
+
+def _rows(source: Source, plan: Plan, others: dict[str, int]) -> Iterable[tuple[str, Row]]:
+    import polars as pl
+
+    try:
+        table = pl.read_parquet(_opened(source), columns=["unit", "run", "made_with", "result"])
+        made = {text: orjson.loads(text) for text in table["made_with"].unique().to_list()}
+    except MemoryError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{source.path}: results that cannot be read ({reason})") from None
+    for text, told in made.items():
+        _check(source.path, told, plan)
+        others[text] = told["other_files"]
+    for row in table.iter_rows(named=True):
+        yield row["made_with"], row
+
+
+def _check(path: str, told: Any, plan: Plan) -> None:
+    again = "make them again with the same settings and flags as here"
+    if not isinstance(told, dict) or told.get("loopaudit") != __version__:
+        raise UsageError(f"{path}: results of another version of loopaudit", again)
+    if told.get("shape") != _shape():
+        raise UsageError(f"{path}: results of another state of loopaudit's code", again)
+    for kind, presets in (("guards", (plan.default, *plan.guards)), ("traced", plan.traced)):
+        for preset in presets:
+            there = told[kind].get(preset.name)
+            if there is None:
+                name = preset.name
+                raise UsageError(f"{path}: made without {name}", f"make them with --guard {name}")
+            if there != _digest(preset):
+                raise UsageError(f"{path}: made with other thresholds of {preset.name}", again)
+    here = _rest(plan)
+    for name, value in here.items():
+        if told["rest"].get(name) != value:
+            words = name.replace("_", " ")
+            raise UsageError(f"{path}: made with other settings ({words})", again)
