@@ -56,3 +56,26 @@ def table(rows: Sequence[tuple[str, ...]], right: Container[int] = ()) -> Iterat
             pad = " " * (width - cell_len(cell))
             cells.append(pad + cell if index in right else cell + pad)
         yield ("  " + "  ".join(cells)).rstrip()
+
+
+def fitted(
+    rows: Sequence[tuple[str, ...]], width: int, right: Container[int] = ()
+) -> Iterator[str]:
+    """A table where it fits; else each row as a paragraph: its first cell, then the others with
+    the names of their columns (the first row), wrapped, none of them cut."""
+    lines = list(table(rows, right))
+    if all(cell_len(line) <= width for line in lines):
+        yield from lines
+        return
+    names = rows[0]
+    for row in rows[1:]:
+        yield from _hung(row[0] or "-", width, 2)
+        told = [
+            f"{name} {cell}".strip() for name, cell in zip(names[1:], row[1:], strict=True) if cell
+        ]
+        yield from _hung("; ".join(told), width, 4)
+
+
+def _hung(text: str, width: int, indent: int) -> Iterator[str]:
+    for line in wrap(text, max(width - indent, 20)):
+        yield " " * indent + line

@@ -32,6 +32,8 @@ def write_json(tuning: Tuning, report: Report, stream: TextIO) -> None:
             "max_false_stops": tuning.options.max_false_stops,
             "max_false_warns": tuning.options.max_false_warns,
             "false_stop_cost": tuning.options.false_stop_cost,
+            "warnings_heeded": tuning.options.warnings_heeded,
+            "false_warn_cost": tuning.options.false_warn_cost,
             "min_runs": tuning.options.min_runs,
         },
         "statistics": {"confidence": CONFIDENCE, "resamples": RESAMPLES, "seed": SEED},
@@ -68,7 +70,14 @@ def _together(one: Together) -> dict[str, Any]:
     return {
         "pays": one.pays,
         "held_out": one.held,
+        "advised": one.advised,
         "combinations": {"tried": one.tried, "all": one.everything},
+        "cross_validation": {
+            "healthy_interrupted": one.left_out[0],
+            "healthy": one.left_out[1],
+            "thresholds_lowered_at_most": one.lowered,
+            "margin": one.margin,
+        },
         "holds_for_false_stop_costs": None
         if holds is None
         else {"from": _number(holds[0]), "to": _number(holds[1])},
@@ -77,7 +86,9 @@ def _together(one: Together) -> dict[str, Any]:
         "front": [
             {
                 "healthy_interrupted": score.healthy,
+                "healthy_warned": score.warned_healthy,
                 "saved": _number(score.saved),
+                "saved_if_warnings_heeded": _number(score.more),
                 "spent_again": _number(score.spent),
                 "thresholds": {name: _choice(choice) for name, choice in chosen.items()},
             }
@@ -97,7 +108,8 @@ def _trade(one: Trade) -> dict[str, Any]:
         "option": dimension.option,
         "now": _choice(dimension.choices[dimension.now]),
         "recommended": _choice(one.recommended),
-        "best_alone": _choice(one.alone),
+        "best_to_choose_by": _choice(one.best),
+        "best_alone": None if one.alone is None else _choice(one.alone),
         "kept_because": one.kept or None,
         "rows": [
             {**_choice(row.choice), "now": row.now, "recommended": row.recommended}
@@ -131,6 +143,10 @@ def _figures(made: Figures) -> dict[str, Any]:
         "spent_again": _number(made.score.spent),
         "net": _number(made.net),
         "net_between": None if made.net_between is None else _pair(made.net_between),
+        "healthy_warned": made.score.warned_healthy,
+        "loops_warned": made.score.warned_caught,
+        "saved_if_warnings_heeded": _number(made.score.more),
+        "warnings_worth": _number(made.worth),
         "right": _number(made.right),
         "by_length": _number(made.by_length),
     }

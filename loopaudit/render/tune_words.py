@@ -9,7 +9,7 @@ from loopaudit.render.screen import Screen
 from loopaudit.render.text import inert
 from loopaudit.render.tune_figures import amount, counted_in, percent, rate, threshold
 from loopaudit.replay.standing import RULES_IN_WORDS, KnownBy
-from loopaudit.tune.advice import Advice, Held, Row, Trade
+from loopaudit.tune.advice import Advice, Row, Trade
 from loopaudit.tune.corpus import Unit
 from loopaudit.tune.tune import Tuning
 
@@ -41,22 +41,34 @@ def _sentences(advice: Advice, tuning: Tuning) -> Iterator[str]:
             " not exceed, beyond chance, the work that its false stops would kill."
         )
         return
-    for trade in advice.trades:
-        yield from _of_trade(trade, advice)
     best, held = together.best["all"], together.best["held out"]
     unit = "" if advice.unit is Unit.USD else f" {advice.unit}"
+    proof = (
+        f"On the half held out by {advice.way} it saves {amount(held.net, advice.unit)}{unit} net"
+        f" and interrupts {rate(held.score.healthy, held.healthy)} healthy runs: {together.held}."
+    )
+    if not together.advised:
+        yield (
+            "Keep what is set now: the best that was found on one half of the runs did not hold on"
+            f" runs that had no part in the choice. {proof}"
+        )
+        return
+    for trade in advice.trades:
+        yield from _of_trade(trade, advice)
+    for trade in advice.warns:
+        yield from _of_warning(trade)
     yield (
         f"Together they stop {f.count(best.score.stopped, 'run')}: {best.score.stuck:,} that were"
         f" stuck, saving up to {amount(best.score.saved, advice.unit)}{unit}, and"
         f" {best.score.healthy:,} healthy ones, which have to spend"
         f" {amount(best.score.spent, advice.unit)}{unit} again."
     )
-    yield (
-        f"On the half held out by {advice.way} they save {amount(held.net, advice.unit)}{unit} net"
-        f" and interrupt {rate(held.score.healthy, held.healthy)} healthy runs: {together.held}."
-    )
-    if together.held is not Held.CONFIRMED:
-        yield "Take the choice for a guess until there are more runs."
+    if best.score.warned:
+        yield (
+            f"Before that they warn {best.score.warned_stuck:,} stuck runs and"
+            f" {rate(best.score.warned_healthy, best.healthy)} of the healthy ones."
+        )
+    yield proof
     cap = percent(tuning.options.max_false_stops)
     if advice.healthy < advice.needed:
         yield (
@@ -89,6 +101,14 @@ def _of_trade(trade: Trade, advice: Advice) -> Iterator[str]:
             f"One step lower, at {threshold(below.choice, dimension)}, it would interrupt"
             f" {f.count(more, 'more healthy run', 'more healthy runs')}."
         )
+
+
+def _of_warning(trade: Trade) -> Iterator[str]:
+    dimension = trade.dimension
+    now = threshold(dimension.choices[dimension.now], dimension)
+    best = threshold(trade.recommended, dimension)
+    if best != now and not trade.kept:
+        yield f"{inert(dimension.title)}: {best} instead of {now}."
 
 
 def _told(row: Row, advice: Advice) -> str:

@@ -157,11 +157,13 @@ def _bare(reading: Reading) -> Reading:
     )
 
 
-def first_stop(events: Iterable[Event], preset: Preset) -> int | None:
-    """The first step that `preset` would have saved, by its policy on recorded events."""
+def first_acts(events: Iterable[Event], preset: Preset) -> tuple[int | None, int | None]:
+    """The first step that a stop by `preset` would have saved, and the first one that a milder act
+    before it would have, by its policy on recorded events."""
     judge = policy(preset, [r for r in preset.rules if r.detector_class.scope == "run"])
     user = Boundary(BoundaryKind.USER, 0, "")
     trips: Sequence[Trip]
+    mild: int | None = None
     for event in events:
         if event.readings:
             trips = judge.judge(event.readings, None, event.step)
@@ -172,8 +174,10 @@ def first_stop(events: Iterable[Event], preset: Preset) -> int | None:
             trips = judge.before_step(event.step)
         for trip in trips:
             if trip.level.stops:
-                return trip.saves_from
-    return None
+                return trip.saves_from, mild
+            if mild is None:
+                mild = trip.saves_from
+    return None, mild
 
 
 def with_thresholds(preset: Preset, chosen: dict[tuple[str, Level, bool], float | None]) -> Preset:
@@ -202,7 +206,7 @@ __all__ = [
     "Crossings",
     "Event",
     "Series",
-    "first_stop",
+    "first_acts",
     "needs_replay",
     "record",
     "with_thresholds",

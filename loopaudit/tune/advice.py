@@ -16,6 +16,7 @@ from loopaudit.tune.dimensions import Choice, Dimension
 from loopaudit.tune.options import TuneOptions
 from loopaudit.tune.score import Score, by_length, effects, score
 from loopaudit.tune.search import Aim, Searched
+from loopaudit.tune.split import parts as split_parts
 from loopaudit.tune.split import split
 from loopaudit.tune.statistics import bootstrap_sum, clopper_pearson, runs_to_prove
 from loopaudit.tune.sweep import Pick, Sweep
@@ -36,7 +37,8 @@ class Figures:
     healthy: int  # healthy runs in all
     stuck: int
     with_loop: int  # stuck runs with a loop
-    net: float
+    net: float  # of the stops
+    worth: float = 0.0  # of the warnings, as far as they are taken to be heeded
     net_between: tuple[float, float] | None = None  # bootstrap over sessions
     by_length: float | None = None
 
@@ -57,6 +59,10 @@ class Figures:
         return clopper_pearson(self.score.caught, self.with_loop)
 
     @property
+    def false_warns(self) -> float | None:
+        return self.score.warned_healthy / self.healthy if self.healthy else None
+
+    @property
     def right(self) -> float | None:
         """The share of stuck runs among the stopped ones."""
         return self.score.stuck / self.score.stopped if self.score.stopped else None
@@ -70,6 +76,15 @@ class Row:
     figures: Figures
     recommended: bool = False
     now: bool = False
+    best: bool = False  # in the best combination, which may not have held
+
+
+class Held(StrEnum):
+    """What runs that had no part in the choice say of it."""
+
+    CONFIRMED = "confirmed"  # it saves, and keeps the cap
+    NOT_PROVEN = "not proven"  # it does not; chance may be why
+    REFUTED = "refuted"
 
 
 @dataclass(slots=True)
@@ -78,17 +93,10 @@ class Trade:
 
     dimension: Dimension
     rows: list[Row]
-    recommended: Choice
-    alone: Choice  # the best where no other rule is on
+    best: Choice  # in the best combination
+    recommended: Choice  # the same where it held, else what is set now
+    alone: Choice | None = None  # the best where no other rule is on and it held; None: none did
     kept: str = ""  # why the present value stays
-
-
-class Held(StrEnum):
-    """What the runs held out say of the choice."""
-
-    CONFIRMED = "confirmed"  # it saves, and keeps the cap
-    NOT_REFUTED = "not refuted"  # chance explains why it does not
-    REFUTED = "refuted"
 
 
 @dataclass(slots=True)
@@ -103,6 +111,13 @@ class Together:
     holds: tuple[float, float] | None
     pays: bool  # it saves more than it costs on the training runs, beyond chance
     held: Held
+    lowered: int | None  # so many thresholds could be lowered, None: any number
+    margin: int  # with each stop so many values lower the cap holds on the training runs, too
+    left_out: tuple[int, int]  # healthy runs interrupted, of those left out in turn
+
+    @property
+    def advised(self) -> bool:
+        return self.pays and self.held is Held.CONFIRMED
 
 
 @dataclass(slots=True)
@@ -134,14 +149,14 @@ def advise(
     way: str,
     options: TuneOptions,
     into: Advice,
+    seed: int = 0,
 ) -> Advice:
-    """Fills `into`, which holds what is known of the type already."""
+    """Fills `into`, which holds what is known of the type already. `seed`: of the split."""
     import numpy
 
     whole = arrays(samples, unit)
-    training_at, held_at = split(whole.samples, way)
+    training_at, held_at = split(whole.samples, way, seed)
     into.needed = runs_to_prove(options.max_false_stops)
-    aim = Aim(options.false_stop_cost, options.max_false_stops)
     made = build_sweep(preset, whole.samples, training_at)
     into.replayed = made.replayed
     parts = {
@@ -155,153 +170,148 @@ def advise(
         )
         return into
     if not made.dimensions:
-        into.refused = "it stops nothing: no threshold to turn"
+        into.refused = "it does nothing: no threshold to turn"
         return into
-    sweep = made.part(parts["training"])
+    fold = split_parts(training.samples, way, searching.FOLDS, seed)
+    case = _Case(
+        whole, parts, training, made, made.part(parts["training"]), aim_of(options),
+        numpy.array(fold, dtype=numpy.int64),
+    )  # fmt: skip
     fixed = frozenset(n for n, d in enumerate(made.dimensions) if d.reached < LEAST_REACHED)
-    found = searching.search(sweep, training, aim, fixed)
-    into.together = _together(found, made, whole, parts, aim)
-    into.trades = _trades(made, sweep, whole, training, found, aim, fixed)
-    into.warns = _warns(preset, whole, training_at, options, into.trades)
+    found = searching.search(case.sweep, training, case.aim, fixed, case.fold)
+    into.together = _together(found, case)
+    for n, dimension in enumerate(made.dimensions):
+        trade = _trade(n, found.best[n], case, into.together.advised)
+        if n in fixed:
+            trade.kept = f"too few runs reach it ({dimension.reached} < {LEAST_REACHED})"
+        (into.trades if dimension.level.stops else into.warns).append(trade)
     return into
 
 
-def _together(
-    found: Searched,
-    sweep: Sweep,
-    whole: Runs,
-    parts: dict[str, NDArray[int64]],
-    aim: Aim,
-) -> Together:
-    dimensions = sweep.dimensions
-    now = tuple(d.now for d in dimensions)
-    figures: list[dict[str, Figures]] = []
-    for pick in (now, found.best):
-        first = sweep.first(pick)
-        per = {
-            name: measure(whole.part(at), first[at], aim.factor, interval=True)
-            for name, at in parts.items()
-        }
-        per["all"] = measure(whole, first, aim.factor, interval=True)
-        figures.append(per)
-    best = figures[1]
-    between = best["training"].net_between or (0.0, 0.0)
-    shown = searching.front(found)
-    return Together(
-        now=figures[0],
-        best=best,
-        front=[(_named(dimensions, pick), found.tried[pick]) for pick in shown],
-        tried=len(found.tried),
-        everything=found.everything,
-        holds=searching.holds_between(found, whole.part(parts["training"]), aim),
-        pays=best["training"].net > 0 and between[0] > 0,
-        held=_held(best["held out"], aim.cap),
+def aim_of(options: TuneOptions) -> Aim:
+    return Aim(
+        options.false_stop_cost,
+        options.max_false_stops,
+        options.max_false_warns,
+        options.warnings_heeded,
+        options.false_warn_cost,
     )
 
 
-def _held(figures: Figures, cap: float) -> Held:
-    if figures.net > 0 and (figures.false_stops or 0.0) <= cap:
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One task type under one guard set, cut in two."""
+
+    whole: Runs
+    parts: dict[str, NDArray[int64]]
+    training: Runs
+    all: Sweep  # of the whole
+    sweep: Sweep  # of the training runs
+    aim: Aim
+    fold: NDArray[int64]  # of the training runs
+
+
+def _together(found: Searched, case: _Case) -> Together:
+    dimensions = case.all.dimensions
+    now = tuple(d.now for d in dimensions)
+    figures: list[dict[str, Figures]] = []
+    for pick in (now, found.best):
+        first, warned = case.all.first(pick), case.all.warned(pick)
+        per = {
+            name: measure(
+                case.whole.part(at), first[at], case.aim,
+                None if warned is None else warned[at], interval=True,
+            )
+            for name, at in case.parts.items()
+        }  # fmt: skip
+        per["all"] = measure(case.whole, first, case.aim, warned, interval=True)
+        figures.append(per)
+    best = figures[1]
+    kept = case.aim.kept(*found.left_out)
+    return Together(
+        now=figures[0],
+        best=best,
+        front=[
+            (_named(dimensions, pick), found.tried[pick])
+            for pick in searching.front(found, case.aim)
+        ],
+        tried=len(found.tried),
+        everything=found.everything,
+        holds=searching.holds_between(found, case.aim),
+        pays=best["training"].net > 0 and (best["training"].net_between or (0.0, 0.0))[0] > 0,
+        held=held(best["held out"], case.aim, kept=kept),
+        lowered=found.lowered,
+        margin=found.margin,
+        left_out=found.left_out,
+    )
+
+
+def held(figures: Figures, aim: Aim, *, kept: bool) -> Held:
+    """What the held-out runs say. `kept`: the parts left out of the training kept the cap."""
+    rate = figures.false_stops or 0.0
+    warned = figures.false_warns or 0.0
+    if kept and figures.net > 0 and rate <= aim.cap and warned <= aim.warn_cap:
         return Held.CONFIRMED
     _, most = figures.net_between or (0.0, 0.0)
-    return Held.NOT_REFUTED if most >= 0 and figures.false_stops_between[0] <= cap else Held.REFUTED
+    beyond_chance = most < 0 or figures.false_stops_between[0] > aim.cap
+    return Held.REFUTED if beyond_chance else Held.NOT_PROVEN
 
 
 def _named(dimensions: Sequence[Dimension], pick: Pick) -> dict[str, Choice]:
-    return {d.name: d.choices[n] for d, n in zip(dimensions, pick, strict=True)}
+    return {d.title: d.choices[n] for d, n in zip(dimensions, pick, strict=True)}
 
 
-def measure(part: Runs, first: NDArray[int32], factor: float, *, interval: bool = False) -> Figures:
+def measure(
+    part: Runs,
+    first: NDArray[int32],
+    aim: Aim,
+    warned: NDArray[int32] | None = None,
+    *,
+    interval: bool = False,
+) -> Figures:
     """Figures of one choice on `part`; `interval`: with the bootstrap of the net saving."""
     import numpy
 
-    made = score(part, first)
+    made = score(part, first, warned)
     figures = Figures(
-        made, part.healthy, part.stuck, part.with_loop, made.net(factor),
-        by_length=by_length(part, first),
+        made, part.healthy, part.stuck, part.with_loop, made.net(aim.factor),
+        worth=made.worth(aim.heeded, aim.price), by_length=by_length(part, first),
     )  # fmt: skip
     if interval and len(part):
         names: dict[str, int] = {}
         groups = numpy.array([names.setdefault(s.session, len(names)) for s in part.samples])
-        figures.net_between = bootstrap_sum(effects(part, first, factor), groups)
+        figures.net_between = bootstrap_sum(effects(part, first, aim.factor), groups)
     return figures
 
 
-def _trades(
-    whole_sweep: Sweep,
-    sweep: Sweep,
-    whole: Runs,
-    training: Runs,
-    found: Searched,
-    aim: Aim,
-    fixed: frozenset[int],
-) -> list[Trade]:
-    trades = []
-    for n, dimension in enumerate(whole_sweep.dimensions):
-        rows = []
-        for v, choice in enumerate(dimension.choices[:-1]):
-            figures = measure(whole, whole_sweep.alone(n, v), aim.factor)
-            rows.append(Row(choice, figures, v == found.best[n], v == dimension.now))
-        own = _best_alone(sweep, training, n, aim)
-        trade = Trade(dimension, rows, dimension.choices[found.best[n]], dimension.choices[own])
-        if n in fixed:
-            trade.kept = f"too few runs reach it ({dimension.reached} < {LEAST_REACHED})"
-        trades.append(trade)
-    return trades
+def _trade(n: int, best: int, case: _Case, advised: bool) -> Trade:
+    """The trade of one dimension; that of a warning counts what it reaches, and no cost."""
+    dimension = case.all.dimensions[n]
+    aim = case.aim if dimension.level.stops else Aim(0.0)
+    recommended = best if advised else dimension.now
+    rows = [
+        Row(
+            choice,
+            measure(case.whole, case.all.alone(n, v), aim),
+            recommended=v == recommended,
+            now=v == dimension.now,
+            best=v == best,
+        )
+        for v, choice in enumerate(dimension.choices[:-1])
+    ]
+    choices = dimension.choices
+    trade = Trade(dimension, rows, choices[best], choices[recommended])
+    if dimension.level.stops:
+        trade.alone = _alone(n, case)
+    return trade
 
 
-def _best_alone(sweep: Sweep, training: Runs, number: int, aim: Aim) -> int:
-    """The best value of one threshold where all others are off; the last one if none pays."""
-    dimension = sweep.dimensions[number]
-    allowed = aim.allowed(training.healthy)
-    best, most = len(dimension.choices) - 1, 0.0
-    for value in range(len(dimension.choices) - 1):
-        made = score(training, sweep.alone(number, value))
-        if made.healthy <= allowed and made.net(aim.factor) > most:
-            best, most = value, made.net(aim.factor)
-    return best
-
-
-def _warns(
-    preset: Preset,
-    whole: Runs,
-    training_at: Sequence[int],
-    options: TuneOptions,
-    stops: Sequence[Trade],
-) -> list[Trade]:
-    """Warnings kill no work: each is set as low as the share of healthy runs that it reaches
-    allows, and not above the stop."""
-    import numpy
-
-    made = build_sweep(preset, whole.samples, training_at, stops=False)
-    # under this policy a warning takes the verdict from the rules after it: stops would move
-    bound_to = preset.policy == "first"
-    at = numpy.array(training_at, dtype=numpy.int64)
-    training, sweep = whole.part(at), made.part(at)
-    stop_at = {(t.dimension.signal, t.dimension.poll): t.recommended.threshold for t in stops}
-    trades = []
-    for n, dimension in enumerate(made.dimensions):
-        last = len(dimension.choices) - 1
-        bound = stop_at.get((dimension.signal, dimension.poll))
-        allowed = int(options.max_false_warns * training.healthy + 1e-9)
-        best, most = last, 0.0
-        rows = []
-        for value, choice in enumerate(dimension.choices[:-1]):
-            rows.append(
-                Row(choice, measure(whole, made.alone(n, value), 0.0), now=value == dimension.now)
-            )
-            if bound is not None and choice.threshold is not None and choice.threshold > bound:
-                continue
-            reached = score(training, sweep.alone(n, value))
-            if reached.healthy <= allowed and reached.saved > most:
-                best, most = value, reached.saved
-        trade = Trade(dimension, rows, dimension.choices[best], dimension.choices[best])
-        if bound_to:
-            trade.recommended = dimension.choices[dimension.now]
-            trade.kept = "it takes the verdict from later rules"
-        elif dimension.reached < LEAST_REACHED:
-            trade.recommended = dimension.choices[dimension.now]
-            trade.kept = f"too few runs reach it ({dimension.reached} < {LEAST_REACHED})"
-        for row in rows:
-            row.recommended = row.choice == trade.recommended
-        trades.append(trade)
-    return trades
+def _alone(n: int, case: _Case) -> Choice | None:
+    """The best value of one threshold where all others are off, if it pays and held."""
+    value, kept = searching.alone(case.sweep, n, case.training, case.aim, case.fold)
+    choice = case.all.dimensions[n].choices[value]
+    if choice.threshold is None:
+        return None
+    at = case.parts["held out"]
+    figures = measure(case.whole.part(at), case.all.alone(n, value)[at], case.aim)
+    return choice if held(figures, case.aim, kept=kept) is Held.CONFIRMED else None

@@ -29,7 +29,6 @@ from loopaudit.tune.sweep import (
     Sweep,
     first_steps,
     flat,
-    greatest_of,
 )
 from loopaudit.tune.sweep import mixed_of as _mixed_of
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PICO = 10**12
+_MOST = 20  # whole numbers up to here are tried where each combination is a replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +50,31 @@ class Turned:
     now: float | None
 
 
-def turned(preset: Preset, *, stops: bool) -> Iterator[Turned]:
-    """The thresholds of the rules that can be turned: those that stop a run, or the mildest ones of
-    those that do not."""
-    for rule in preset.rules:
-        if rule.detector_class.scope != "run":
-            continue
-        for poll in (False, True):
-            own: Thresholds | None = rule.poll if poll else rule.thresholds
-            if own is None:
+def turned(preset: Preset) -> Iterator[Turned]:
+    """The thresholds that can be turned: of each rule that at which a run is stopped, and the
+    mildest one of those at which it is not; the stops first."""
+    for stops in (True, False):
+        for rule in preset.rules:
+            if rule.detector_class.scope != "run":
                 continue
-            levels = [(level, n) for level, n in own.levels if level.stops == stops]
-            if levels:
-                level, now = min(levels, key=lambda pair: pair[1])
-                yield Turned(rule, level, poll, now)
+            for poll in (False, True):
+                own: Thresholds | None = rule.poll if poll else rule.thresholds
+                if own is None:
+                    continue
+                levels = [(level, n) for level, n in own.levels if level.stops == stops]
+                if levels:
+                    level, now = min(levels, key=lambda pair: pair[1])
+                    yield Turned(rule, level, poll, now)
+        if stops and preset.set == LIMITS:
+            yield _usd_rule(preset)
 
 
-def sweep(
-    preset: Preset, samples: Sequence[Sample], training: Sequence[int], *, stops: bool = True
-) -> Sweep:
+def sweep(preset: Preset, samples: Sequence[Sample], training: Sequence[int]) -> Sweep:
     """`preset` is that of the task type. Values to try come from the `training` runs alone."""
     crossings = [one.counted.get(preset.name, Crossings()) for one in samples]
     if preset.set == LIMITS:
         crossings = [_with_usd(c, s) for c, s in zip(crossings, samples, strict=True)]
-    if stops and needs_replay(preset):
+    if needs_replay(preset):
         return Replayed(tuple(_replayed(preset, crossings, training)), preset, crossings)
     other = {
         (rule.signal, value): [one.counted.get(changed.name, Crossings()) for one in samples]
@@ -81,15 +82,12 @@ def sweep(
     }
     dimensions: list[Dimension] = []
     tables: list[NDArray[int32]] = []
-    wanted = list(turned(preset, stops=stops))
-    if preset.set == LIMITS and stops:
-        wanted.append(_usd_rule(preset))
     mixed_events = any(c.mixed for c in crossings)
-    for one in wanted:
+    for one in turned(preset):
         dimension, table = _looked_up(one, crossings, other, training, mixed_events)
         dimensions.append(dimension)
         tables.append(table)
-    mixed = _mixed_of(crossings, preset) if preset.policy == "first" and stops else None
+    mixed = _mixed_of(crossings, preset) if preset.policy == "first" else None
     return LookUp(tuple(dimensions), tables, mixed)
 
 
@@ -105,16 +103,21 @@ def _looked_up(
     rule = one.rule
     signal = rule.signal
     sources: dict[float | None, Flat] = {None: flat(crossings, signal, one.poll)}
+    if one.level.stops or not any(level.stops for level, _ in rule.thresholds.levels):
+        # an option is turned once, with the stop of its rule
+        for (of, value), counted in other.items():
+            if of == signal:
+                sources[value] = flat(counted, signal, one.poll)
     if mixed:
         reached = numpy.array(greatest((crossings[i] for i in training), signal, one.poll))
     else:
         wanted = numpy.zeros(len(crossings), dtype=bool)
         wanted[list(training)] = True
-        reached = greatest_of(sources[None], wanted)
+        best = numpy.zeros(len(crossings))
+        for source in sources.values():
+            numpy.maximum.at(best, source.run, source.value)
+        reached = best[wanted & (best > 0)]
     values = values_of(rule, numpy.unique(reached).tolist(), one.now)
-    for (of, value), counted in other.items():
-        if of == signal:
-            sources[value] = flat(counted, signal, one.poll)
     met_at = {
         option: list(first_steps(source, len(crossings), values, rule.over))
         for option, source in sources.items()
@@ -138,10 +141,10 @@ def _replayed(
     preset: Preset, crossings: list[Crossings], training: Sequence[int]
 ) -> Iterator[Dimension]:
     own = [crossings[i] for i in training]
-    for one in turned(preset, stops=True):
+    for one in turned(preset):
         reached = greatest(own, one.rule.signal, one.poll)
         # each combination is a replay: fewer values
-        values = [v for v in values_of(one.rule, reached, one.now) if v <= 12 or v == one.now]
+        values = [v for v in values_of(one.rule, reached, one.now) if v <= _MOST or v == one.now]
         choices = (*(Choice(v) for v in values), Choice(None))
         yield Dimension(
             one.rule.signal, one.level, one.poll, one.rule.unit, one.rule.over, choices,
@@ -149,7 +152,7 @@ def _replayed(
         )  # fmt: skip
     if preset.policy == "watchdog":
         base = preset.limits[BASE_STEPS]
-        values = sorted({4, 6, 8, 10, 12, 16, 20, 25, 30, 40, 60, base})
+        values = sorted({*range(2, _MOST + 1), 25, 30, 40, 60, base})
         choices = (*(Choice(v) for v in values), Choice(None))
         yield Dimension(
             BASE_STEPS, Level.STOP, False, "steps", False, choices, choices.index(Choice(base)),

@@ -50,6 +50,18 @@ class Dimension:
     def name(self) -> str:
         return f"{self.signal} (waits)" if self.poll else self.signal
 
+    @property
+    def title(self) -> str:
+        """Its name with what follows."""
+        return f"{self.name} {self.level}"
+
+    def earlier(self, choice: int) -> bool:
+        """May a run be met earlier by this choice than by what is set now?"""
+        new, old = self.choices[choice], self.choices[self.now]
+        if new.threshold is None or new == old:
+            return False
+        return old.threshold is None or new.threshold < old.threshold or new.option is not None
+
 
 def limits(user: Mapping[str, Any] | None = None, usd: float | None = None) -> Preset:
     """Step, time and token limits as one set; that of money is looked up in the prices.

@@ -6,14 +6,13 @@ step is said beside it where it differs from one model response.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
 from loopaudit.errors import UsageError
 from loopaudit.settings.values import closest
-from loopaudit.tune.advice import Advice, Held
+from loopaudit.tune.advice import Advice
 from loopaudit.tune.dimensions import LIMITS, USD_LIMIT
 from loopaudit.tune.tune import Tuning
 
@@ -27,116 +26,138 @@ class Limits:
     tokens: int | None = None
     usd: float | None = None
 
+    def of(self, kind: str) -> float | None:
+        found: float | None = getattr(self, kind)
+        return found
+
     @property
     def any(self) -> bool:
-        return any(v is not None for v in (self.steps, self.seconds, self.tokens, self.usd))
+        return any(self.of(kind) is not None for kind in _KINDS)
 
 
-def _claude_code(limits: Limits) -> Iterator[str]:
-    parts = ["claude -p"]
-    if limits.steps is not None:
-        parts.append(f"--max-turns {limits.steps}")
-    if limits.usd is not None:
-        parts.append(f"--max-budget-usd {limits.usd:g}")
-    if len(parts) > 1:
-        yield f"{' '.join(parts)} …"
-    yield from _without("claude-code", limits, tokens=True, seconds=True)
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """How limits are set there.
+
+    `line` holds `{}` where the settings of `sets` go, in their order, parted by `between`; a
+    setting is left out where its limit is not advised. Kinds that `sets` does not name have no
+    limit for a run there. `note` says what is counted otherwise than here.
+    """
+
+    line: str
+    sets: dict[str, Callable[[Limits], str]]
+    between: str = ", "
+    note: str = ""
+    source: str = ""  # product, version, where it is written
+
+    def tell(self, name: str, limits: Limits) -> Iterator[str]:
+        parts = [tell(limits) for kind, tell in self.sets.items() if limits.of(kind) is not None]
+        if parts:
+            yield self.line.replace("{}", self.between.join(parts))
+            if self.note:
+                yield f"# {self.note}"
+        for kind, unit in _KINDS.items():
+            if kind not in self.sets and (value := limits.of(kind)) is not None:
+                yield f"# {name} has no limit of {unit} for a run; advised: {value:,.10g}"
 
 
-def _langgraph(limits: Limits) -> Iterator[str]:
-    if limits.steps is not None:
-        # a turn of a tool-calling agent is two super-steps, model and tools; the answer is one more
-        yield f'graph.invoke(inputs, {{"recursion_limit": {2 * limits.steps + 1}}})'
-    if limits.seconds is not None:
-        yield f"graph.step_timeout = {limits.seconds:g}  # of one step; none of a whole run"
-    yield from _without("langgraph", limits, tokens=True, usd=True)
+_KINDS = {"steps": "steps", "seconds": "seconds", "tokens": "tokens", "usd": "dollars"}
 
-
-def _langchain(limits: Limits) -> Iterator[str]:
-    if limits.steps is not None:
-        yield f'ModelCallLimitMiddleware(run_limit={limits.steps}, exit_behavior="end")'
-    yield from _without("langchain", limits, tokens=True, usd=True, seconds=True)
-
-
-def _openai_agents(limits: Limits) -> Iterator[str]:
-    if limits.steps is not None:
-        yield f"Runner.run(agent, input, max_turns={limits.steps})"
-    yield from _without("openai-agents", limits, tokens=True, usd=True, seconds=True)
-
-
-def _pydantic_ai(limits: Limits) -> Iterator[str]:
-    parts = []
-    if limits.steps is not None:
-        parts.append(f"request_limit={limits.steps}")
-    if limits.tokens is not None:
-        parts.append(f"total_tokens_limit={limits.tokens}")
-    if parts:
-        yield f"agent.run(prompt, usage_limits=UsageLimits({', '.join(parts)}))"
-    yield from _without("pydantic-ai", limits, usd=True, seconds=True)
-
-
-def _crewai(limits: Limits) -> Iterator[str]:
-    parts = []
-    if limits.steps is not None:
-        parts.append(f"max_iter={limits.steps}")
-    if limits.seconds is not None:
-        parts.append(f"max_execution_time={ceil(limits.seconds)}")
-    if parts:
-        yield f"Agent(…, {', '.join(parts)})"
-    yield from _without("crewai", limits, tokens=True, usd=True)
-
-
-def _autogen(limits: Limits) -> Iterator[str]:
-    parts = []
-    if limits.tokens is not None:
-        parts.append(f"TokenUsageTermination(max_total_token={limits.tokens})")
-    if limits.seconds is not None:
-        parts.append(f"TimeoutTermination(timeout_seconds={limits.seconds:g})")
-    if parts:
-        yield f"termination_condition = {' | '.join(parts)}"
-    if limits.steps is not None:
-        yield f"AssistantAgent(…, max_tool_iterations={limits.steps})"
-    yield from _without("autogen", limits, usd=True)
-
-
-def _smolagents(limits: Limits) -> Iterator[str]:
-    if limits.steps is not None:
-        yield f"agent.run(task, max_steps={limits.steps})"
-    yield from _without("smolagents", limits, tokens=True, usd=True, seconds=True)
-
-
-def _vercel_ai(limits: Limits) -> Iterator[str]:
-    if limits.steps is not None:
-        yield f"generateText({{ …, stopWhen: stepCountIs({limits.steps}) }})"
-    yield from _without("vercel-ai", limits, tokens=True, usd=True, seconds=True)
-
-
-def _gemini_cli(limits: Limits) -> Iterator[str]:
-    if limits.steps is not None:
-        yield json.dumps({"model": {"maxSessionTurns": limits.steps}}) + "  in settings.json"
-    yield from _without("gemini-cli", limits, tokens=True, usd=True, seconds=True)
-
-
-def _openhands(limits: Limits) -> Iterator[str]:
-    if limits.steps is not None:
-        yield f"max_iterations = {limits.steps}  # [core] of config.toml"
-    if limits.usd is not None:
-        yield f"max_budget_per_task = {limits.usd:g}"
-    yield from _without("openhands", limits, tokens=True, seconds=True)
-
-
-AGENTS: dict[str, Callable[[Limits], Iterator[str]]] = {
-    "autogen": _autogen,
-    "claude-code": _claude_code,
-    "crewai": _crewai,
-    "gemini-cli": _gemini_cli,
-    "langchain": _langchain,
-    "langgraph": _langgraph,
-    "openai-agents": _openai_agents,
-    "openhands": _openhands,
-    "pydantic-ai": _pydantic_ai,
-    "smolagents": _smolagents,
-    "vercel-ai": _vercel_ai,
+#: each looked up in the product's own documentation or source; those marked "run" were tried with
+#: the installed package as well (tests/tune/test_emit.py imports what is there)
+AGENTS: dict[str, Agent] = {
+    "autogen": Agent(
+        "{}",
+        {
+            "steps": lambda x: f"AssistantAgent(…, max_tool_iterations={x.steps})",
+            "tokens": lambda x: f"TokenUsageTermination(max_total_token={x.tokens})",
+            "seconds": lambda x: f"TimeoutTermination(timeout_seconds={x.seconds:g})",
+        },
+        between="\n",
+        note="join conditions with | as termination_condition of the team",
+        source="autogen-agentchat 0.7.5: agents.AssistantAgent, conditions; run",
+    ),
+    "claude-code": Agent(
+        "claude -p {} …",
+        {
+            "steps": lambda x: f"--max-turns {x.steps}",
+            "usd": lambda x: f"--max-budget-usd {x.usd:g}",
+        },
+        between=" ",
+        note="in print mode (-p) only",
+        source="Claude Code, CLI reference: --max-turns, --max-budget-usd",
+    ),
+    "codex": Agent("", {}, source="Codex CLI: asked for, not there (openai/codex #33294, 2026-07)"),
+    "crewai": Agent(
+        "Agent(…, {})",
+        {
+            "steps": lambda x: f"max_iter={x.steps}",
+            "seconds": lambda x: f"max_execution_time={ceil(x.seconds or 0)}",
+        },
+        note="one more response follows: the answer is forced",
+        source="CrewAI, docs.crewai.com/concepts/agents: max_iter, max_execution_time (seconds)",
+    ),
+    "gemini-cli": Agent(
+        '{"model": {{}}}',
+        {"steps": lambda x: f'"maxSessionTurns": {x.steps}'},
+        note="in .gemini/settings.json; counts the whole session, not one request",
+        source="Gemini CLI, docs/reference/configuration.md; core/client.ts: count > limit",
+    ),
+    "langchain": Agent(
+        "create_agent(…, middleware=[ModelCallLimitMiddleware({})])",
+        {"steps": lambda x: f"run_limit={x.steps}"},
+        source="langchain 1.5.2: agents.middleware.ModelCallLimitMiddleware; run",
+    ),
+    "langgraph": Agent(
+        "graph.invoke(inputs, {{}})",
+        {"steps": lambda x: f'"recursion_limit": {2 * (x.steps or 0)}'},
+        note="a response and its tools are two super-steps of an agent with tools",
+        source="langgraph 1.2.24: RunnableConfig; step_timeout is that of one super-step; run",
+    ),
+    "openai-agents": Agent(
+        "Runner.run(agent, input, {})",
+        {"steps": lambda x: f"max_turns={x.steps}"},
+        source="openai-agents 0.24.0: Runner.run; run",
+    ),
+    "opencode": Agent(
+        '{"agent": {"build": {{}}}}',
+        {"steps": lambda x: f'"steps": {x.steps}'},
+        note="in opencode.json (maxSteps before 2026); the last of them answers in text",
+        source="opencode, opencode.ai/docs/agents; anomalyco/opencode #4062",
+    ),
+    "openhands": Agent(
+        "Conversation(agent=agent, {})",
+        {
+            "steps": lambda x: f"max_iteration_per_run={x.steps}",
+            "usd": lambda x: f"max_budget_per_run={x.usd:g}",
+        },
+        note="before V1: max_iterations and max_budget_per_task in [core] of config.toml",
+        source="OpenHands SDK V1: Conversation; V0: docs.openhands.dev, configuration options",
+    ),
+    "pydantic-ai": Agent(
+        "agent.run(prompt, usage_limits=UsageLimits({}))",
+        {
+            "steps": lambda x: f"request_limit={x.steps}",
+            "tokens": lambda x: f"total_tokens_limit={x.tokens}",
+            "usd": lambda x: f"cost_limit=Decimal('{x.usd:g}')",
+        },
+        source="pydantic-ai 2.68.0: usage.UsageLimits; run",
+    ),
+    "smolagents": Agent(
+        "agent.run(task, {})",
+        {"steps": lambda x: f"max_steps={x.steps}"},
+        note="one more response follows: the final answer",
+        source="smolagents 1.26.0: MultiStepAgent.run; run",
+    ),
+    "vercel-ai": Agent(
+        "generateText({ …, {} })",
+        {
+            "steps": lambda x: f"stopWhen: stepCountIs({x.steps})",
+            "seconds": lambda x: f"timeout: {{ totalMs: {round(1000 * (x.seconds or 0))} }}",
+        },
+        note="from AI SDK 7 on stepCountIs is named isStepCount; timeout needs 6 or later",
+        source="AI SDK 5 to 7, ai-sdk.dev: step-count-is, is-step-count; ai 6.0: call settings",
+    ),
 }
 
 
@@ -148,12 +169,13 @@ def known(agent: str) -> str:
 
 
 def limits_of(advice: Advice) -> Limits:
-    """The best value of each limit by itself: an agent has few of them, and any may be missing."""
+    """The best value of each limit by itself, where it held: an agent has few of them, and any may
+    be missing."""
     found = Limits()
     for trade in advice.trades:
-        value = trade.alone.threshold
-        if value is None or trade.kept:
+        if trade.alone is None or trade.alone.threshold is None or trade.kept:
             continue
+        value = trade.alone.threshold
         match trade.dimension.signal:
             case "steps":
                 found.steps = int(value)
@@ -168,18 +190,16 @@ def limits_of(advice: Advice) -> Limits:
 
 def lines(tuning: Tuning, agent: str) -> Iterator[str]:
     """Comment lines with the reason, and the limits, one task type after the other."""
-    tell = AGENTS[known(agent)]
+    told = AGENTS[known(agent)]
     said = False
     for advice in tuning.advice:
         if advice.guard != LIMITS:
             continue
         said = True
         yield f"# {_plain(advice.task_type)}: {_why(advice)}"
-        if advice.together is None:
-            continue
-        limits = limits_of(advice)
-        if limits.any:
-            yield from tell(limits)
+        if advice.together is not None:
+            for line in told.tell(agent, limits_of(advice)):
+                yield from line.split("\n")
     if not said:
         yield "# only plain limits have a counterpart in an agent: add --guard limits"
 
@@ -188,19 +208,9 @@ def _why(advice: Advice) -> str:
     if advice.together is None:
         return f"no advice, {advice.refused}"
     if not limits_of(advice).any:
-        return "no limit pays here"
+        return "no limit pays here, or none held on the other half of the runs"
     runs = advice.healthy + advice.stuck
-    text = f"each limit chosen by itself on half of {runs:,} runs"
-    return (
-        text if advice.together.held is not Held.REFUTED else f"{text}; the other half refutes them"
-    )
-
-
-def _without(agent: str, limits: Limits, **kinds: bool) -> Iterator[str]:
-    """Says which of the advised limits the agent has no setting for."""
-    advised = [(kind, value) for kind in kinds if (value := getattr(limits, kind)) is not None]
-    for kind, value in advised:
-        yield f"# {agent} has no limit of {kind} for a run; advised: {value:g}"
+    return f"each limit chosen by itself on half of {runs:,} runs, confirmed on the other half"
 
 
 def _plain(text: str) -> str:

@@ -5,6 +5,8 @@ guards = ["loopaudit", "limits"]   # sets to tune; limits: steps, time, tokens a
 max_false_stops = 0.02             # share of healthy runs that may be interrupted
 max_false_warns = 0.10             # share of healthy runs that may be warned
 false_stop_cost = 1.0              # times what an interrupted healthy run had spent
+warnings_heeded = 0.1              # share of the warnings that end a loop at once
+false_warn_cost = 1.0              # mean steps of a healthy run that a warning costs it
 min_runs = 20                      # healthy and stuck runs of a type, below which none is advised
 hold_out = "time"                  # or "project", "session"; default: what the runs allow
 """
@@ -12,6 +14,7 @@ hold_out = "time"                  # or "project", "session"; default: what the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from loopaudit.settings import Settings
 from loopaudit.tune.dimensions import LIMITS
@@ -22,6 +25,8 @@ KEYS = (
     "max_false_stops",
     "max_false_warns",
     "false_stop_cost",
+    "warnings_heeded",
+    "false_warn_cost",
     "min_runs",
     "hold_out",
 )
@@ -33,6 +38,8 @@ class TuneOptions:
     max_false_stops: float = 0.02
     max_false_warns: float = 0.10
     false_stop_cost: float = 1.0
+    warnings_heeded: float = 0.1
+    false_warn_cost: float = 1.0
     min_runs: int = 20
     hold_out: str | None = None
 
@@ -41,15 +48,20 @@ def read(settings: Settings) -> TuneOptions:
     """Raises `ConfigError` with file and line."""
     table, default = settings.reader("tune"), TuneOptions()
     table.only(KEYS)
-    stops = table.number("max_false_stops", default.max_false_stops, 0, 1)
-    warns = table.number("max_false_warns", default.max_false_warns, 0, 1)
-    cost = table.number("false_stop_cost", default.false_stop_cost, 0)
     least = table.integer("min_runs", default.min_runs, least=1)
+
+    def number(key: str, most: float = inf) -> float:
+        standard: float = getattr(default, key)
+        found = table.number(key, standard, 0, most)
+        return standard if found is None else found
+
     return TuneOptions(
         guards=table.texts("guards", default.guards),
-        max_false_stops=default.max_false_stops if stops is None else stops,
-        max_false_warns=default.max_false_warns if warns is None else warns,
-        false_stop_cost=default.false_stop_cost if cost is None else cost,
+        max_false_stops=number("max_false_stops", 1),
+        max_false_warns=number("max_false_warns", 1),
+        false_stop_cost=number("false_stop_cost"),
+        warnings_heeded=number("warnings_heeded", 1),
+        false_warn_cost=number("false_warn_cost"),
         min_runs=default.min_runs if least is None else least,
         hold_out=table.text("hold_out", None, WAYS),
     )

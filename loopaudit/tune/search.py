@@ -1,56 +1,100 @@
 """Finds the combination of thresholds that saves most: by trying all, or by steps from known ones.
 
-Thresholds interact (a stop of one rule hides the others), so they are searched together. Where
-there are too many combinations for that, one or two thresholds are turned at a time until no such
-turn is better, from three starting points: what is set now, nothing, and each rule's own best.
+Thresholds interact (a stop hides what comes after it, a warning is worth what comes before its
+stop), so stops and warnings are searched together. Where there are too many combinations for that,
+one or two thresholds are turned at a time until no such turn is better, from three starting points:
+what is set now, nothing, and each rule's own best.
+
+The best of many looks better than it is. Two things hold that down, both on the runs to choose by
+alone: no rate may break its cap within its interval, and the search is repeated with a fifth of the
+runs left out at a time. If on those fifths it breaks the cap, the search is made more cautious:
+fewer thresholds may be lowered, then none, then the cap must hold with all of them lower still.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
-from math import floor, inf, prod
+from math import floor, inf, prod, sqrt
+from typing import TYPE_CHECKING
 
-from loopaudit.tune.corpus import Runs
-from loopaudit.tune.score import Score, score
+from loopaudit.tune.corpus import NEVER, Runs
+from loopaudit.tune.dimensions import Dimension
+from loopaudit.tune.score import Score, from_row, tally
 from loopaudit.tune.statistics import clopper_pearson
 from loopaudit.tune.sweep import Pick, Sweep
 
-#: certainty of the upper bound that must keep the cap
-CAUTION = 0.8
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
 #: up to so many combinations all are tried
 EXHAUSTIVE = 5_000
 #: and so many where each is a replay
 EXHAUSTIVE_REPLAYS = 200
+#: parts of which each is left out once
+FOLDS = 5
+#: levels of caution, tried in this order until the parts left out keep the cap: how many thresholds
+#: may be lowered (None: any number), and with each stop by how many values lower the cap must hold
+CAUTION: tuple[tuple[int | None, int], ...] = (
+    (None, 0),
+    (2, 0),
+    (1, 0),
+    (0, 0),
+    (0, 1),
+    (0, 2),
+    (0, 3),
+)
+#: places in a row of `tally`
+HEALTHY, WARNED = 0, 5
 _ROUNDS = 40  # of turning; it ends long before
 _MOST_PAIRS = 400  # values of two dimensions turned at once
-
-_Rank = Callable[[Pick], tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What is sought: most saved, less `factor` times the work killed, while no more than `cap` of
-    the healthy runs are interrupted.
+    """What is sought: most saved, less `factor` times the work killed, plus what warnings are
+    worth, while no more than `cap` of the healthy runs are interrupted and `warn_cap` warned.
 
-    The best of many combinations looks better than it is, so the cap must hold with some certainty:
-    the one-sided upper bound (`CAUTION`) of the rate must not lie above it. Where even 0 of so many
-    runs do not prove that, none may be interrupted. What is set now was not chosen on these runs:
-    for it the rate itself counts.
+    A warning is worth the share `heeded` of what a stuck run spends between it and the stop, less
+    `price` times one mean step of each healthy run that has to read it.
     """
 
     factor: float = 1.0
     cap: float = 0.02
+    warn_cap: float = 0.10
+    heeded: float = 0.1
+    price: float = 1.0
 
-    def allowed(self, healthy: int, *, chosen: bool = True) -> int:
-        """How many of so many healthy runs may be interrupted, by what is chosen or set now."""
-        found = floor(self.cap * healthy + 1e-9)
+    def allowed(self, healthy: int, *, warn: bool = False, chosen: bool = True) -> int:
+        """How many of so many healthy runs may be interrupted (or warned), by what is chosen on
+        these runs or set already.
+
+        What is chosen must keep the cap with the upper end of the interval that is printed; where
+        even 0 of so many runs do not, none may be met. What is set was not chosen on these runs:
+        for it the rate itself counts.
+        """
+        cap = self.warn_cap if warn else self.cap
+        found = floor(cap * healthy + 1e-9)
         if not chosen:
             return found
-        while found > 0 and clopper_pearson(found, healthy, 2 * CAUTION - 1)[1] > self.cap:
+        while found > 0 and clopper_pearson(found, healthy)[1] > cap:
             found -= 1
         return found
+
+    def kept(self, interrupted: int, healthy: int) -> bool:
+        """Is the cap kept on runs that were left out? By the rate and one standard error, as is
+        the custom in cross-validation (Breiman and others 1984): it is an estimate itself."""
+        if not healthy:
+            return False
+        rate = interrupted / healthy
+        return rate + sqrt(rate * (1 - rate) / healthy) <= self.cap + 1e-12
+
+    def of(self, row: Sequence[float]) -> float:
+        """What is sought, of one row of `tally`."""
+        _, _, _, saved, spent, *_, more, told = row
+        return saved - self.factor * spent + self.heeded * more - self.price * told
 
 
 @dataclass(slots=True)
@@ -58,121 +102,319 @@ class Searched:
     """All combinations that were tried, and the best one."""
 
     best: Pick
-    tried: dict[Pick, Score] = field(default_factory=dict)
-    everything: bool = False  # no combination was left out
+    tried: dict[Pick, Score]
+    allowed: list[Pick]  # of these, those from which it was chosen
+    everything: bool  # no combination was left out
+    lowered: int | None = None  # so many thresholds could be lowered, None: any number
+    margin: int = 0  # the cap holds with each stop so many values lower, too
+    left_out: tuple[int, int] = (0, 0)  # healthy runs interrupted, of those left out in turn
 
     @property
     def score(self) -> Score:
         return self.tried[self.best]
 
 
-def search(sweep: Sweep, runs: Runs, aim: Aim, fixed: frozenset[int] = frozenset()) -> Searched:
+def search(
+    sweep: Sweep,
+    runs: Runs,
+    aim: Aim,
+    fixed: frozenset[int] = frozenset(),
+    fold: NDArray[int64] | None = None,
+) -> Searched:
     """The best combination on `runs`. Dimensions in `fixed` stay as they are set now.
 
-    Of combinations that save equally much the one that changes least is taken: fewest thresholds,
-    fewest of them given up altogether, each as near as can be to what is set now.
+    `fold`: the part of each run, 0 to `FOLDS` - 1; without it no part is left out. Of combinations
+    that save equally much the one that changes least is taken: fewest warnings that no run would
+    see, fewest stops turned, fewest of them given up altogether, each as near as can be to what is
+    set now; then the same of warnings.
     """
-    dimensions = sweep.dimensions
-    now = tuple(d.now for d in dimensions)
-    last = tuple(len(d.choices) - 1 for d in dimensions)
-    free = [n for n in range(len(dimensions)) if n not in fixed]
-    found = Searched(now)
-    allowed, allowed_now = aim.allowed(runs.healthy), aim.allowed(runs.healthy, chosen=False)
+    table = _Table(sweep, runs, fold)
+    caution, left_out = CAUTION[0], (0, 0)
+    for caution in CAUTION if fold is not None else ():
+        interrupted = 0
+        for part in range(FOLDS):
+            rows, _ = table.row(_Search(table, aim, fixed, part, caution).best())
+            interrupted += int(rows[-1][HEALTHY] - rows[part][HEALTHY])
+        left_out = (interrupted, runs.healthy)
+        if aim.kept(interrupted, runs.healthy):
+            break
+    whole = _Search(table, aim, fixed, None, caution)
+    best = whole.best()
+    made = {pick: from_row(rows[-1]) for pick, (rows, _) in table.tried.items()}
+    return Searched(best, made, list(whole.allowed_picks()), whole.few, *caution, left_out)
 
-    def tried(pick: Pick) -> Score:
-        known = found.tried.get(pick)
-        if known is None:
-            known = found.tried[pick] = score(runs, sweep.first(pick))
-        return known
 
-    def rank(pick: Pick) -> tuple[float, ...]:
-        made = tried(pick)
-        turned = [(a, b, end) for a, b, end in zip(pick, now, last, strict=True) if a != b]
-        given_up = sum(a == end for a, _, end in turned)
-        far = sum(abs(a - b) for a, b, _ in turned)
-        over = max(0, made.healthy - (allowed if turned else allowed_now))
-        net = -round(made.net(aim.factor), 9)
-        return (over, net, len(turned), given_up, far, *(-n for n in pick))
+def alone(
+    sweep: Sweep, number: int, runs: Runs, aim: Aim, fold: NDArray[int64]
+) -> tuple[int, bool]:
+    """The best choice of one stop where all other thresholds are "never" (the last one where none
+    pays), and whether it kept the cap on the parts left out in turn."""
+    last = len(sweep.dimensions[number].choices) - 1
+    rows = [tally(runs, sweep.alone(number, v), None, fold, FOLDS) for v in range(last)]
+    parts = [int((fold[: runs.healthy] == part).sum()) for part in range(FOLDS)]
 
-    sizes = [len(dimensions[n].choices) for n in free]
-    most = EXHAUSTIVE_REPLAYS if sweep.replayed else EXHAUSTIVE
-    if prod(sizes) <= most:
-        found.everything = True
-        found.best = min(_all(now, free, sizes), key=rank)
-        tried(now)
+    def best(without: int | None) -> int:
+        allowed = aim.allowed(runs.healthy - (0 if without is None else parts[without]))
+        found, most = last, 0.0
+        for value, parted in enumerate(rows):
+            row = parted.sum(axis=0)
+            if without is not None:
+                row = row - parted[without]
+            if row[HEALTHY] <= allowed and aim.of(row) > most:
+                found, most = value, aim.of(row)
         return found
-    never = tuple(d.now if n in fixed else len(d.choices) - 1 for n, d in enumerate(dimensions))
-    own = _own_best(never, free, sizes, rank)
-    starts = dict.fromkeys((now, never, own))
-    ends = [_turn(start, free, sizes, rank, pairs=not sweep.replayed) for start in starts]
-    found.best = min(ends, key=rank)
-    return found
+
+    chosen = [best(part) for part in range(FOLDS)]
+    interrupted = sum(int(rows[v][part, HEALTHY]) for part, v in enumerate(chosen) if v < last)
+    return best(None), aim.kept(interrupted, runs.healthy)
 
 
-def _all(now: Pick, free: list[int], sizes: list[int]) -> Iterator[Pick]:
-    for values in product(*(range(size) for size in sizes)):
-        yield _with(now, dict(zip(free, values, strict=True)))
+class _Search:
+    """One search: on all runs, or on all but those of one part."""
+
+    def __init__(
+        self,
+        table: _Table,
+        aim: Aim,
+        fixed: frozenset[int],
+        without: int | None = None,
+        caution: tuple[int | None, int] = CAUTION[0],
+    ) -> None:
+        self.table, self.aim = table, aim
+        self.row = -1 if without is None else without
+        lowered, self.margin = caution
+        self.lowered = inf if lowered is None else lowered
+        self.sizes = {n: s for n, s in enumerate(table.sizes) if n not in fixed}
+        runs, fold = table.runs, table.fold
+        healthy = runs.healthy
+        if without is not None and fold is not None:
+            healthy -= int((fold[:healthy] == without).sum())
+        self.allowed = [
+            (aim.allowed(healthy, chosen=chosen), aim.allowed(healthy, warn=True, chosen=chosen))
+            for chosen in (False, True)
+        ]
+
+    def best(self) -> Pick:
+        table = self.table
+        table.row(table.now)
+        if self.few:
+            return min(self._all(), key=self.rank)
+        never = tuple(
+            size - 1 if n in self.sizes else at
+            for n, (at, size) in enumerate(zip(table.now, table.sizes, strict=True))
+        )
+        starts = dict.fromkeys((table.now, never, self._own_best(never)))
+        best = min([self._turn(start) for start in starts], key=self.rank)
+        if table.sweep.replayed or self.row >= 0:  # two at a time: the last search alone
+            return best
+        while (turned := self._turn(self._turn_two(best))) != best:
+            best = turned
+        return best
+
+    @property
+    def few(self) -> bool:
+        """Can all combinations be tried?"""
+        most = EXHAUSTIVE_REPLAYS if self.table.sweep.replayed else EXHAUSTIVE
+        return prod(self.sizes.values()) <= most
+
+    def rank(self, pick: Pick) -> tuple[float, ...]:
+        """Less is better."""
+        rows, own = self.table.row(pick)
+        row = rows[self.row]
+        stops, warns = self.allowed[own.turned > 0]
+        return (
+            max(0, self._interrupted(pick, row) - stops),
+            max(0, row[WARNED] - warns),
+            max(0, own.lowered - self.lowered),
+            -round(self.aim.of(row), 9),
+            own.hidden,
+            *own.changed,
+            *own.order,
+        )
+
+    def _interrupted(self, pick: Pick, row: Sequence[float]) -> float:
+        """Healthy runs that are interrupted, with each stop as much lower as caution demands."""
+        if not self.margin:
+            return row[HEALTHY]
+        lower = self.table.lower(pick, self.margin)
+        return inf if lower is None else self.table.row(lower)[0][self.row][HEALTHY]
+
+    def allowed_picks(self) -> Iterator[Pick]:
+        """Of what was tried, all that breaks no limit."""
+        stops, warns = self.allowed[True]
+        for pick, (rows, own) in list(self.table.tried.items()):
+            row = rows[self.row]
+            if (
+                self._interrupted(pick, row) <= stops
+                and row[WARNED] <= warns
+                and own.lowered <= self.lowered
+            ):
+                yield pick
+
+    def _all(self) -> Iterator[Pick]:
+        for values in product(*(range(size) for size in self.sizes.values())):
+            yield _with(self.table.now, dict(zip(self.sizes, values, strict=True)))
+
+    def _own_best(self, never: Pick) -> Pick:
+        """Each dimension as is best where all others do nothing."""
+        chosen = {n: self._best_of(never, n)[n] for n in self.sizes}
+        return _with(never, chosen)
+
+    def _best_of(self, pick: Pick, n: int) -> Pick:
+        """`pick` with the best choice of one dimension."""
+        before, after = pick[:n], pick[n + 1 :]
+        return min(((*before, v, *after) for v in range(self.sizes[n])), key=self.rank)
+
+    def _turn(self, best: Pick) -> Pick:
+        """One at a time, until no turn is better."""
+        for _ in range(_ROUNDS):
+            before = best
+            for n in self.sizes:
+                best = self._best_of(best, n)
+            if best == before:
+                break
+        return best
+
+    def _turn_two(self, best: Pick) -> Pick:
+        """Two stops at a time, or a warning and the stop that waits for the same count."""
+        for n, m in combinations(self.sizes, 2):
+            size, other = self.sizes[n], self.sizes[m]
+            stops = n in self.table.stops and m in self.table.stops
+            if size * other <= _MOST_PAIRS and (stops or (m, n) in self.table.hidden):
+                both = (_with(best, {n: v, m: w}) for v in range(size) for w in range(other))
+                best = min((best, min(both, key=self.rank)), key=self.rank)
+        return best
 
 
 def _with(pick: Pick, changes: dict[int, int]) -> Pick:
-    return tuple(changes.get(n, value) for n, value in enumerate(pick))
+    found = list(pick)
+    for n, value in changes.items():
+        found[n] = value
+    return tuple(found)
 
 
-def _own_best(never: Pick, free: list[int], sizes: list[int], rank: _Rank) -> Pick:
-    """Each dimension as is best where all others do nothing."""
-    chosen = {
-        n: min(range(size), key=lambda v, n=n: rank(_with(never, {n: v})))  # type: ignore[misc]
-        for n, size in zip(free, sizes, strict=True)
-    }
-    return _with(never, chosen)
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What is told of a combination without looking at runs."""
+
+    lowered: int  # stops that may come earlier than as they are set now
+    hidden: int  # warnings set where the stop has come already
+    turned: int
+    #: how many are turned, given up, and how far they are from what is set: stops, then warnings
+    changed: tuple[int, ...]
+    order: tuple[int, ...]
 
 
-def _turn(start: Pick, free: list[int], sizes: list[int], rank: _Rank, *, pairs: bool) -> Pick:
-    best = start
-    for _ in range(_ROUNDS):
-        before = best
-        for n, size in zip(free, sizes, strict=True):
-            best = min((_with(best, {n: v}) for v in range(size)), key=rank)
-        if best == before and pairs:
-            for (n, size), (m, other) in combinations(list(zip(free, sizes, strict=True)), 2):
-                if size * other <= _MOST_PAIRS:
-                    turned = (_with(best, {n: v, m: w}) for v in range(size) for w in range(other))
-                    best = min((best, min(turned, key=rank)), key=rank)
-        if best == before:
-            break
-    return best
+class _Table:
+    """Every combination that was tried, with its scores: without each part, and of all runs."""
+
+    def __init__(self, sweep: Sweep, runs: Runs, fold: NDArray[int64] | None) -> None:
+        self.sweep, self.runs, self.fold = sweep, runs, fold
+        self.tried: dict[Pick, tuple[list[list[float]], _Own]] = {}
+        dimensions = sweep.dimensions
+        self.now = tuple(d.now for d in dimensions)
+        self.sizes = tuple(len(d.choices) for d in dimensions)
+        self.stops = frozenset(n for n, d in enumerate(dimensions) if d.level.stops)
+        self.earlier = [
+            [d.level.stops and d.earlier(v) for v in range(len(d.choices))] for d in dimensions
+        ]
+        self.hidden = _hidden(dimensions)
+        #: is any healthy run met by its lowest choice?
+        self.varies = [
+            d.level.stops and bool((sweep.alone(n, 0)[: runs.healthy] < NEVER).any())
+            for n, d in enumerate(dimensions)
+        ]
+
+    def row(self, pick: Pick) -> tuple[list[list[float]], _Own]:
+        known = self.tried.get(pick)
+        if known is None:
+            first, warned = self.sweep.first(pick), self.sweep.warned(pick)
+            parts = 1 if self.fold is None else FOLDS
+            rows = tally(self.runs, first, warned, self.fold, parts)
+            total = rows.sum(axis=0)
+            known = self.tried[pick] = ([*(total - rows).tolist(), total.tolist()], self._own(pick))
+        return known
+
+    def lower(self, pick: Pick, margin: int) -> Pick | None:
+        """`pick` with each stop so many choices lower; None where one is too low for that."""
+        found = list(pick)
+        for n in self.stops:
+            if self.varies[n] and pick[n] < self.sizes[n] - 1:
+                found[n] -= margin
+        return None if min(found) < 0 else tuple(found)
+
+    def _own(self, pick: Pick) -> _Own:
+        lowered, changed = 0, [0] * 6
+        for n, (a, b) in enumerate(zip(pick, self.now, strict=True)):
+            if a != b:
+                at = 0 if n in self.stops else 3
+                changed[at] += 1
+                changed[at + 1] += a == self.sizes[n] - 1
+                changed[at + 2] += abs(a - b)
+                lowered += self.earlier[n][a]
+        hidden = sum((pick[n], pick[m]) in both for (n, m), both in self.hidden.items())
+        order = tuple(-n for n in pick)
+        return _Own(lowered, hidden, changed[0] + changed[3], tuple(changed), order)
 
 
-def front(found: Searched) -> list[Pick]:
-    """The Pareto front of what was tried: no other interrupts fewer healthy runs and saves more.
+def _hidden(
+    dimensions: Sequence[Dimension],
+) -> dict[tuple[int, int], frozenset[tuple[int, int]]]:
+    """Numbers of a warning and a stop that wait for the same count -> the choices of both with
+    which the stop comes no later."""
+    stops = {(d.signal, d.poll): n for n, d in enumerate(dimensions) if d.level.stops}
+    found = {}
+    for n, warn in enumerate(dimensions):
+        m = stops.get((warn.signal, warn.poll))
+        if warn.level.stops or m is None:
+            continue
+        found[n, m] = frozenset(
+            (v, w)
+            for v, mild in enumerate(warn.choices)
+            for w, hard in enumerate(dimensions[m].choices)
+            if mild.threshold is not None
+            and hard.threshold is not None
+            and mild.threshold >= hard.threshold
+        )
+    return found
+
+
+def front(found: Searched, aim: Aim) -> list[Pick]:
+    """The Pareto front of what was tried: no other interrupts and warns as few healthy runs and
+    saves as much (by stops, and by warnings as far as they are heeded).
 
     From the fewest interrupted on; among equals the one that kills least work.
     """
+
+    def gain(made: Score) -> float:
+        return made.saved + aim.heeded * made.more
+
     ordered = sorted(
-        found.tried.items(), key=lambda p: (p[1].healthy, -p[1].saved, p[1].spent, p[0])
+        found.tried.items(),
+        key=lambda p: (p[1].healthy, p[1].warned_healthy, -gain(p[1]), p[1].spent, p[0]),
     )
     kept: list[Pick] = []
-    best = -inf
-    for pick, made in ordered:
-        if made.saved > best:
-            best = made.saved
+    steps: list[tuple[int, float]] = []  # warned and gained, of those kept
+    for pick, one in ordered:
+        own = gain(one)
+        if all(warned > one.warned_healthy or most < own for warned, most in steps):
             kept.append(pick)
+            steps = [s for s in steps if s[0] < one.warned_healthy or s[1] > own]
+            steps.append((one.warned_healthy, own))
     return kept
 
 
-def holds_between(found: Searched, runs: Runs, aim: Aim) -> tuple[float, float] | None:
-    """The factors on killed work between which the best stays the best of those tried.
+def holds_between(found: Searched, aim: Aim) -> tuple[float, float] | None:
+    """The factors on killed work between which the best stays the best of those allowed.
 
     None where it is not the best by this measure at all (it was taken for breaking the cap least).
     """
     own, low, high = found.score, 0.0, inf
-    allowed = aim.allowed(runs.healthy)
-    if own.healthy > aim.allowed(runs.healthy, chosen=False):
-        return None
-    for pick, made in found.tried.items():
-        if made.healthy > allowed and pick != found.best:
-            continue
-        gain, price = made.saved - own.saved, made.spent - own.spent
+    for pick in found.allowed:
+        made = found.tried[pick]
+        gain = made.saved - own.saved + made.worth(aim.heeded, aim.price)
+        gain -= own.worth(aim.heeded, aim.price)
+        price = made.spent - own.spent
         if price > 0:
             low = max(low, gain / price)
         elif price < 0:

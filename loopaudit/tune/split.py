@@ -35,22 +35,37 @@ def way_of(samples: Sequence[Sample]) -> str:
     return SESSION
 
 
-def split(samples: Sequence[Sample], way: str) -> tuple[list[int], list[int]]:
+def split(samples: Sequence[Sample], way: str, seed: int = 0) -> tuple[list[int], list[int]]:
     """Numbers of the runs for training, and of those held out."""
     if way == TIME:
         return _by_time(samples)
-    key: Callable[[Sample], str] = (
-        (lambda s: s.session if s.project is None else s.project)
-        if way == PROJECT
-        else (lambda s: s.session)
-    )
+    held = {key for key, number in _dealt(samples, way, seed).items() if number % 2}
+    key = _key(way)
+    training = [n for n, s in enumerate(samples) if key(s) not in held]
+    return training, [n for n, s in enumerate(samples) if key(s) in held]
+
+
+def parts(samples: Sequence[Sample], way: str, count: int, seed: int = 0) -> list[int]:
+    """The part of each run, 0 to `count` - 1; what must stay together is in one part."""
+    dealt, key = _dealt(samples, way, seed), _key(way)
+    return [dealt[key(s)] % count for s in samples]
+
+
+def _key(way: str) -> Callable[[Sample], str]:
+    """What stays together: a project, or a session."""
+    if way == PROJECT:
+        return lambda s: s.session if s.project is None else s.project
+    return lambda s: s.session
+
+
+def _dealt(samples: Sequence[Sample], way: str, seed: int) -> dict[str, int]:
+    """Each key with its place in the order in which they are dealt out: healthy ones first."""
+    key = _key(way)
     stuck: dict[str, bool] = {}
     for one in samples:
         stuck[key(one)] = stuck.get(key(one), False) or one.standing is Standing.STUCK
-    order = sorted(stuck, key=lambda name: (stuck[name], _digest(name)))
-    held = set(order[1::2])
-    training = [n for n, s in enumerate(samples) if key(s) not in held]
-    return training, [n for n, s in enumerate(samples) if key(s) in held]
+    order = sorted(stuck, key=lambda name: (stuck[name], _digest(name, seed)))
+    return {name: place for place, name in enumerate(order)}
 
 
 def _by_time(samples: Sequence[Sample]) -> tuple[list[int], list[int]]:
@@ -64,5 +79,6 @@ def _by_time(samples: Sequence[Sample]) -> tuple[list[int], list[int]]:
     return training, [n for n, s in enumerate(samples) if s.session not in early]
 
 
-def _digest(name: str) -> bytes:
-    return sha256(name.encode("utf-8", "replace")).digest()
+def _digest(name: str, seed: int) -> bytes:
+    salt = f"{seed}/" if seed else ""
+    return sha256(f"{salt}{name}".encode("utf-8", "replace")).digest()

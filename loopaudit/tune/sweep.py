@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from loopaudit.findings import Level
 from loopaudit.guards.preset import Preset
-from loopaudit.replay.crossing import Crossings, first_stop, with_thresholds
+from loopaudit.replay.crossing import Crossings, first_acts, with_thresholds
 from loopaudit.tune.corpus import NEVER
 from loopaudit.tune.dimensions import Choice, Dimension
 
@@ -32,8 +32,13 @@ class Sweep(Protocol):
         """First step that the earliest stop saves, one entry a run; `NEVER` where none comes."""
         ...
 
+    def warned(self, pick: Pick) -> NDArray[int32] | None:
+        """The same for the earliest milder act, which counts where it is before the stop; None
+        where no such threshold is turned."""
+        ...
+
     def alone(self, dimension: int, choice: int) -> NDArray[int32]:
-        """The same with all other dimensions at "never"."""
+        """The first step that this act saves with all other dimensions at "never"."""
         ...
 
     def part(self, chosen: NDArray[int64]) -> Sweep: ...
@@ -68,15 +73,6 @@ def flat(crossings: Sequence[Crossings], signal: str, poll: bool) -> Flat:
     )
 
 
-def greatest_of(table: Flat, wanted: NDArray[bool_]) -> NDArray[float64]:
-    """The greatest count of each of the `wanted` runs that has any."""
-    import numpy
-
-    last = numpy.flatnonzero(numpy.diff(table.run, append=-1))
-    found: NDArray[float64] = table.value[last][wanted[table.run[last]]]
-    return found
-
-
 def first_steps(
     table: Flat, runs: int, thresholds: Sequence[float], over: bool
 ) -> Iterator[NDArray[int32]]:
@@ -105,21 +101,28 @@ class LookUp:
     replayed: bool = False
 
     def first(self, pick: Pick) -> NDArray[int32]:
+        return self._earliest(pick, stops=True)
+
+    def warned(self, pick: Pick) -> NDArray[int32] | None:
+        if all(d.level.stops for d in self.dimensions):
+            return None
+        return self._earliest(pick, stops=False)
+
+    def _earliest(self, pick: Pick, *, stops: bool) -> NDArray[int32]:
         import numpy
 
-        found: NDArray[int32] = self.table[0][pick[0]].copy()
-        for table, choice in zip(self.table[1:], pick[1:], strict=True):
-            numpy.minimum(found, table[choice], out=found)
+        found: NDArray[int32] = numpy.full(self.table[0].shape[1], NEVER, dtype=numpy.int32)
+        for dimension, table, choice in zip(self.dimensions, self.table, pick, strict=True):
+            if dimension.level.stops == stops and choice < len(table) - 1:
+                numpy.minimum(found, table[choice], out=found)
         if self.mixed is not None:
             choices = [d.choices[n] for d, n in zip(self.dimensions, pick, strict=True)]
-            found = self.mixed.lower(found, self.dimensions, choices)
+            found = self.mixed.lower(found, self.dimensions, choices, stops=stops)
         return found
 
     def alone(self, dimension: int, choice: int) -> NDArray[int32]:
-        if self.mixed is not None:
-            return self.first(_alone(self.dimensions, dimension, choice))
-        found: NDArray[int32] = self.table[dimension][choice]
-        return found
+        stops = self.dimensions[dimension].level.stops
+        return self._earliest(_alone(self.dimensions, dimension, choice), stops=stops)
 
     def part(self, chosen: NDArray[int64]) -> LookUp:
         mixed = None if self.mixed is None else self.mixed.part(chosen)
@@ -140,28 +143,32 @@ class Mixed:
     count: NDArray[float64]
     keys: tuple[tuple[str, bool], ...]  # rule number -> signal and poll
     over: NDArray[bool_]
-    mild: tuple[float | None, ...]  # lowest threshold that is no stop, as it is set now
+    mild: NDArray[float64]  # lowest threshold of each rule that is no stop and is not turned
     runs: int
 
     def lower(
-        self, first: NDArray[int32], dimensions: Sequence[Dimension], choices: Sequence[Choice]
+        self,
+        first: NDArray[int32],
+        dimensions: Sequence[Dimension],
+        choices: Sequence[Choice],
+        *,
+        stops: bool,
     ) -> NDArray[int32]:
-        """`first` with the stops of these events in it."""
+        """`first` with the stops of these events in it, or with their milder acts."""
         import numpy
 
-        stop = numpy.full(len(self.keys) + 1, numpy.inf)
+        stop, mild = numpy.full(len(self.mild), numpy.inf), self.mild.copy()
         for dimension, choice in zip(dimensions, choices, strict=True):
             if choice.threshold is not None:
-                stop[self.keys.index((dimension.signal, dimension.poll))] = choice.threshold
-        least = [numpy.inf if m is None else m for m in self.mild]
-        any_level = numpy.minimum(numpy.array([*least, numpy.inf]), stop)
+                levels = stop if dimension.level.stops else mild
+                rule = self.keys.index((dimension.signal, dimension.poll))
+                levels[rule] = min(levels[rule], choice.threshold)
         over = self.over[self.rule]
-        stops = numpy.where(over, self.count > stop[self.rule], self.count >= stop[self.rule])
-        bound = any_level[self.rule]
+        hard = numpy.where(over, self.count > stop[self.rule], self.count >= stop[self.rule])
+        bound = numpy.minimum(mild, stop)[self.rule]
         holds = numpy.where(over, self.count > bound, self.count >= bound)
         winner = holds.argmax(axis=1)
-        rows = numpy.arange(len(winner))
-        hit = holds.any(axis=1) & stops[rows, winner]
+        hit = holds.any(axis=1) & (hard[numpy.arange(len(winner)), winner] == stops)
         found = first.copy()
         numpy.minimum.at(found, self.run[hit], self.step[hit])
         return found
@@ -199,11 +206,11 @@ def mixed_of(crossings: Sequence[Crossings], preset: Preset) -> Mixed | None:
             rule[place, column] = rank[signal, poll]
             count[place, column] = value
     by_signal = {r.signal: r for r in preset.rules}
-    mild: list[float | None] = []
+    mild = []
     for signal, poll in keys:
         own = by_signal[signal].poll if poll else by_signal[signal].thresholds
-        numbers = [n for level, n in own.levels if not level.stops] if own is not None else []
-        mild.append(min(numbers, default=None))
+        numbers = sorted(n for level, n in own.levels if not level.stops) if own is not None else []
+        mild.append(float(numbers[1]) if len(numbers) > 1 else numpy.inf)  # the least is turned
     return Mixed(
         numpy.array([n for n, _, _ in rows], dtype=numpy.int32),
         numpy.array([s for _, s, _ in rows], dtype=numpy.int32),
@@ -211,7 +218,7 @@ def mixed_of(crossings: Sequence[Crossings], preset: Preset) -> Mixed | None:
         count,
         tuple(keys),
         numpy.array([*(by_signal[signal].over for signal, _ in keys), False]),
-        tuple(mild),
+        numpy.array([*mild, numpy.inf]),
         len(crossings),
     )
 
@@ -224,10 +231,22 @@ class Replayed:
     preset: Preset
     crossings: list[Crossings]
     replayed: bool = True
+    last: tuple[Pick, tuple[NDArray[int32], NDArray[int32]]] | None = None
 
     def first(self, pick: Pick) -> NDArray[int32]:
+        return self._acts(pick)[0]
+
+    def warned(self, pick: Pick) -> NDArray[int32] | None:
+        if all(d.level.stops for d in self.dimensions):
+            return None
+        return self._acts(pick)[1]
+
+    def _acts(self, pick: Pick) -> tuple[NDArray[int32], NDArray[int32]]:
+        """The first stop of each run, and the first milder act before it."""
         import numpy
 
+        if self.last is not None and self.last[0] == pick:
+            return self.last[1]
         chosen = {
             (d.signal, d.level, d.poll): d.choices[n].threshold
             for d, n in zip(self.dimensions, pick, strict=True)
@@ -240,11 +259,18 @@ class Replayed:
             if most is not None:
                 limits["hard_max_steps"] = max(most, limits[BASE_STEPS])
             preset = replace(preset, limits=limits)
-        found = [first_stop(one.events, preset) for one in self.crossings]
-        return numpy.array([NEVER if n is None else n for n in found], dtype=numpy.int32)
+        acts = [first_acts(one.events, preset) for one in self.crossings]
+        stops, mild = (
+            numpy.array([NEVER if pair[n] is None else pair[n] for pair in acts], dtype=numpy.int32)
+            for n in (0, 1)
+        )
+        found = (stops, mild)
+        self.last = (pick, found)
+        return found
 
     def alone(self, dimension: int, choice: int) -> NDArray[int32]:
-        return self.first(_alone(self.dimensions, dimension, choice))
+        stops = self.dimensions[dimension].level.stops
+        return self._acts(_alone(self.dimensions, dimension, choice))[0 if stops else 1]
 
     def part(self, chosen: NDArray[int64]) -> Replayed:
         return Replayed(self.dimensions, self.preset, [self.crossings[i] for i in chosen])
@@ -263,5 +289,4 @@ __all__ = [
     "Sweep",
     "first_steps",
     "flat",
-    "greatest_of",
 ]

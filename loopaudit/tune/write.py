@@ -1,8 +1,8 @@
 """Puts what is recommended into the settings file, with where it comes from; the rest stays.
 
 Comments and layout of the file are kept. Each value carries a comment with date, corpus, runs,
-interval and what the held-out runs said. Nothing is written where no threshold pays or where the
-held-out runs refuted the choice.
+interval and what the held-out runs said. Nothing is written where no threshold pays, or where the
+held-out runs did not confirm the choice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from loopaudit.errors import UsageError
 from loopaudit.guards import presets
 from loopaudit.guards.preset import Number
 from loopaudit.settings import FILE, Settings
-from loopaudit.tune.advice import Advice, Held, Trade
+from loopaudit.tune.advice import Advice, Trade
 from loopaudit.tune.corpus import NO_TYPE
 from loopaudit.tune.dimensions import LIMITS
 from loopaudit.tune.statistics import CONFIDENCE
@@ -37,29 +37,19 @@ _SET_OF = {"steps": "backstop", "wall_time": "backstop", "token_budget": "fuses"
 def changes(tuning: Tuning) -> Iterator[tuple[Keys, Value, str]]:
     """(keys, value, provenance) of everything to be set, in order."""
     for advice in tuning.advice:
-        together = advice.together
-        if together is None or not together.pays or together.held is Held.REFUTED:
+        if advice.together is None or not advice.together.advised:
             continue
         why = provenance(advice, tuning)
-        done: dict[tuple[str, bool], Value] = {}
-        for trade in advice.trades:
+        for trade in (*advice.trades, *advice.warns):
             value = _value(trade)
-            done[trade.dimension.signal, trade.dimension.poll] = value
-            if trade.recommended != trade.dimension.choices[trade.dimension.now]:
-                if trade.dimension.signal == BASE_STEPS and value is False:
-                    continue  # the watchdog has no way to do without a base
-                yield keys_of(advice, trade), value, why
-                if trade.recommended.option is not None and trade.dimension.option is not None:
-                    keys = keys_of(advice, trade)[:-1]
-                    yield (*keys, "options", trade.dimension.option), trade.recommended.option, why
-        for trade in advice.warns:
-            now = trade.dimension.choices[trade.dimension.now]
-            wanted = _value(trade)
-            stop = done.get((trade.dimension.signal, trade.dimension.poll), False)
-            if wanted is not False and stop is not False and wanted > stop:
-                wanted = stop  # a warning above the stop could never be seen
-            if wanted != (False if now.threshold is None else now.threshold):
-                yield keys_of(advice, trade), wanted, why
+            if trade.recommended == trade.dimension.choices[trade.dimension.now]:
+                continue
+            if trade.dimension.signal == BASE_STEPS and value is False:
+                continue  # the watchdog has no way to do without a base
+            keys = keys_of(advice, trade)
+            yield keys, value, why
+            if trade.recommended.option is not None and trade.dimension.option is not None:
+                yield (*keys[:-1], "options", trade.dimension.option), trade.recommended.option, why
 
 
 def _value(trade: Trade) -> Value:

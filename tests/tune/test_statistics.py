@@ -42,12 +42,23 @@ def test_how_many_runs_prove_a_cap() -> None:
 
 def test_the_cap_is_kept_with_some_certainty() -> None:
     aim = Aim(cap=0.02)
-    # one-sided 80 %: of 241 runs 2 give 1.8 %, 3 give 2.3 % (Poisson: 4.28 and 5.52 expected)
-    assert aim.allowed(241) == 2
+    # R: binom.test(1, 277)$conf.int[2] is 0.01994, of 276 0.02001
+    assert aim.allowed(277) == 1
+    assert aim.allowed(276) == 0
     assert aim.allowed(241, chosen=False) == 4  # of what is set now the rate itself counts
     assert aim.allowed(20) == 0  # even 0 of 20 prove nothing: none may be interrupted
+    assert aim.allowed(100, warn=True) == 4  # binom.test(4, 100): to 0.0993; 5: to 0.1128
     assert Aim(cap=1.0).allowed(20) == 20
     assert Aim(cap=0.0).allowed(1_000) == 0
+
+
+def test_runs_left_out_keep_the_cap_with_a_standard_error() -> None:
+    aim = Aim(cap=0.02)
+    assert aim.kept(0, 20)
+    assert not aim.kept(1, 20)
+    assert aim.kept(2, 230)  # 0.0087 + 0.0061
+    assert not aim.kept(3, 230)  # 0.0130 + 0.0075
+    assert not aim.kept(0, 0)
 
 
 def test_bootstrap_draws_whole_sessions() -> None:

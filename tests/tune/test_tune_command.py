@@ -113,7 +113,7 @@ def test_a_step_limit_is_found_too(tmp_path: Path) -> None:
     emitted = program("tune", str(log), "-q", "--emit", "claude-code").out
     assert "claude -p --max-turns 10 …" in emitted
     emitted = program("tune", str(log), "-q", "--emit", "langgraph").out
-    assert '"recursion_limit": 21' in emitted
+    assert '"recursion_limit": 20' in emitted
 
 
 def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
