@@ -74,9 +74,11 @@ class Reading:
     """A count made by a detector, with its evidence. It knows no threshold.
 
     `group` names the chain this count belongs to: readings of one signal with one group are one
-    growing thing, and a reset starts a new group. `redundant` holds the flat indices of the calls
-    that *this* reading adds as redundant; `redundant_steps` the steps that it adds as a whole, such
-    as those without calls; `redundant_text` where the text of its step begins to repeat itself.
+    growing thing, and a reset starts a new group. A detector may hand out the object of a group
+    again, brought up to date: who keeps what it said keeps a copy. `redundant` holds the flat
+    indices of the calls that *this* reading adds as redundant; `redundant_steps` the steps that it
+    adds as a whole, such as those without calls; `redundant_text` where the text of its step begins
+    to repeat itself.
     """
 
     signal: str
@@ -94,6 +96,8 @@ class Reading:
     retryable: bool | None = None  # None: nothing failed
     poll: bool = False  # the thing repeated is a known wait; policies have thresholds of their own
     note: str | None = None
+    held: Any = None  # for who judges it: what stands for this group, whatever the count
+    kept: Any = None  # for who adds it up: what this group comes to
 
 
 @dataclass(slots=True)

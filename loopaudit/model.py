@@ -248,6 +248,9 @@ class Target(NamedTuple):
     last: int | None = None
 
 
+_ERROR = CallStatus.ERROR  # a member looked up by its class costs as much as a call of a function
+
+
 @dataclass(slots=True)
 class Call:
     """One tool call with its result.
@@ -297,7 +300,7 @@ class Call:
 
     @property
     def failed(self) -> bool:
-        return self.status is CallStatus.ERROR
+        return self.status is _ERROR
 
     @property
     def answered(self) -> bool:

@@ -11,6 +11,7 @@ Steps in expected values are counted from 1, as in the cases and on screen.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -21,6 +22,7 @@ from loopaudit.guards import presets
 from loopaudit.guards.session import GuardSession
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.model import Run
+from loopaudit.replay.chains import Chains
 from loopaudit.replay.hindsight import judge
 from loopaudit.replay.replay import replay_run
 
@@ -113,11 +115,15 @@ def judge_run(run: Run, user_guards: Mapping[str, Any] | None = None) -> Judged:
     """A run through the default guard set and hindsight."""
     preset = presets.load("loopaudit", user_guards)
     readings: list[Reading] = []
-    session = GuardSession(
-        preset, task_type=run.task_type, missing=run.missing, observe=readings.append
-    )
+    counted = Chains(preset.for_task(run.task_type))
+
+    def observe(reading: Reading) -> None:
+        readings.append(copy(reading))
+        counted.add(reading)
+
+    session = GuardSession(preset, task_type=run.task_type, missing=run.missing, observe=observe)
     (trips,) = replay_run(run, [session])
-    findings, near = judge(run, readings, preset, session.dismissed())
+    findings, near = judge(run, counted, session.dismissed())
     return Judged(run, findings, near, readings, trips)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import COMPACTION, COMPACTION_STEP, ERROR, NONE, USER, Detector
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step, StepKind
+from loopaudit.model import Boundary, Call, CallStatus, Step
 
 SIGNAL = "cycle"
+
+_SIBLING, _INTERRUPTED = CallStatus.SIBLING, CallStatus.INTERRUPTED
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -46,17 +48,23 @@ RULES: tuple[Rule, ...] = (
 class _Row:
     """Steps in a row that equal the step one period earlier."""
 
-    __slots__ = ("epoch", "first", "matched", "pending", "told")
+    __slots__ = ("differ", "epoch", "first", "matched", "pending", "period", "told")
 
-    def __init__(self) -> None:
+    def __init__(self, period: int) -> None:
+        self.period = period
         self.matched = 0
-        self.begin(None, 0)
+        self.pending: list[int] = []  # redundant calls of the second round
 
-    def begin(self, first: Step | None, epoch: int) -> None:
+    def begin(self, first: Step, epoch: int) -> None:
         self.first = first  # first step of the first round
         self.epoch = epoch  # losses of memory before it
-        self.pending: list[int] = []  # redundant calls of the second round
-        self.told = False
+        self.pending = []
+        self.differ: bool | None = None  # more than one call takes part
+        self.told: tuple[Reading] | None = None
+
+    def excused(self, epoch: int, now: int) -> bool:
+        """The round after the first loss of memory: its counterpart lies before that loss."""
+        return epoch == self.epoch != now
 
 
 class Cycles(Detector):
@@ -72,34 +80,41 @@ class Cycles(Detector):
         self.longest = longest
         self._tokens: deque[int] = deque(maxlen=longest)
         self._past: deque[tuple[Step, int]] = deque(maxlen=longest)  # step, epoch; as the tokens
-        self._rows = [_Row() for _ in range(longest)]  # period 1, 2, …
+        self._alike = 0  # newest tokens that are all the same
+        self._rows = [_Row(period) for period in range(1, longest + 1)]
         self._active = False  # some row has matches
         self._epoch = 0  # losses of memory so far
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._tokens.clear()
             self._past.clear()
+            self._alike = 0
             self._break()
-        elif boundary.kind is BoundaryKind.COMPACTION:
+        elif boundary.kind is COMPACTION:
             self._epoch += 1
         return NONE
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
         calls = step.calls
         if not calls:
-            if step.kind is StepKind.COMPACTION:
+            if step.kind is COMPACTION_STEP:
                 self._epoch += 1
             return NONE
         token = _token(calls[0]) if len(calls) == 1 else _joint_token(calls)
         if token is None:
             token = ~step.index  # equal to nothing
         readings: Sequence[Reading] = NONE
-        if token in self._tokens:
-            readings = self._match(token, step)
-        elif self._active:
-            self._break()
-        self._tokens.append(token)
+        tokens = self._tokens
+        if token in tokens:
+            self._alike = self._alike + 1 if token == tokens[-1] else 1
+            if self._alike <= self.longest:  # else one step alone: no row can be longer than it is
+                readings = self._match(token, step)
+        else:
+            self._alike = 1
+            if self._active:
+                self._break()
+        tokens.append(token)
         self._past.append((step, self._epoch))
         return readings
 
@@ -110,56 +125,63 @@ class Cycles(Detector):
 
     def _match(self, token: int, step: Step) -> Sequence[Reading]:
         self._active = True
-        best, cover = 0, 0
-        for period, row in enumerate(self._rows, 1):
-            if period > len(self._tokens) or self._tokens[-period] != token:
+        tokens, past = self._tokens, self._past
+        there = len(tokens)
+        best: _Row | None = None
+        cover = 0
+        for row in self._rows:
+            period = row.period
+            if period > there or tokens[-period] != token:
                 row.matched = 0
                 continue
-            before, epoch = self._past[-period]
-            if not row.matched:
-                row.begin(before, epoch)
-            row.matched += 1
-            if row.matched <= period and not self._excused(row, epoch):
+            matched = row.matched
+            if not matched:
+                row.begin(*past[-period])
+            row.matched = matched = matched + 1
+            if matched <= period and not row.excused(past[-period][1], self._epoch):
                 row.pending += [call.index for call in step.calls]
-            if row.matched >= period and row.matched + period > cover:
-                best, cover = period, row.matched + period
-        if best > 1 and self._differ(best):
-            reading = self._reading(best, step)
-            if reading.redundant:
-                return (reading,)
-        return NONE
-
-    def _excused(self, row: _Row, epoch: int) -> bool:
-        """The round after the first loss of memory: its counterpart lies before that loss."""
-        return epoch == row.epoch != self._epoch
+            if matched >= period and matched + period > cover:
+                best, cover = row, matched + period
+        if best is None or best.period == 1:
+            return NONE
+        if best.differ is None:
+            best.differ = self._differ(best.period)
+        return self._tell(best, step) if best.differ else NONE
 
     def _differ(self, period: int) -> bool:
         """Whether more than one call takes part: one call with answers in turns is a poll."""
         rounds = list(self._past)[-period:]
         return len({_identity(step) for step, _ in rounds}) > 1
 
-    def _reading(self, period: int, step: Step) -> Reading:
-        row = self._rows[period - 1]
-        first = row.first
-        assert first is not None
-        if row.told:
-            excused = self._excused(row, self._past[-period][1])
-            redundant = () if excused else tuple(call.index for call in step.calls)
-        else:
-            row.told = True
+    def _tell(self, row: _Row, step: Step) -> Sequence[Reading]:
+        told, period = row.told, row.period
+        if told is None:
             redundant = tuple(row.pending)
+            told = row.told = (self._reading(row),)
+        elif row.excused(self._past[-period][1], self._epoch):
+            return NONE
+        else:
+            redundant = tuple([call.index for call in step.calls])
+        reading = told[0]
+        reading.count = 1 + row.matched // period
+        reading.step = step.index
+        reading.call = step.calls[-1].index
+        reading.redundant = redundant
+        return told if redundant else NONE
+
+    def _reading(self, row: _Row) -> Reading:
+        """What is the same in each round."""
+        first, period = row.first, row.period
         calls = [call for past, _ in list(self._past)[-period:] for call in past.calls]
-        failures = [call.retryable for call in calls if call.failed]
+        failures = [call.retryable for call in calls if call.status is ERROR]
         polls = any(call.polls for call in calls)
         return Reading(
             signal=SIGNAL,
-            count=1 + row.matched // period,
-            step=step.index,
-            call=step.calls[-1].index,
+            count=0,
+            step=first.index,
             group=(SIGNAL, period, first.index),
             first_step=first.index,
             first_call=first.calls[0].index,
-            redundant=redundant,
             period=period,
             retryable=all(failures) if failures else (polls or None),
             poll=polls,
@@ -169,11 +191,12 @@ class Cycles(Detector):
 def _token(call: Call) -> int | None:
     """Equal for equal (call, result); None where there is nothing to compare."""
     result = call.result if call.masked is None else call.masked
-    if call.status is CallStatus.SIBLING:
+    status = call.status
+    if status is _SIBLING:
         return call.key
-    if result is None or call.status is CallStatus.INTERRUPTED:
+    if result is None or status is _INTERRUPTED:
         return None
-    if call.mutates and call.failed and call.target is not None:
+    if call.mutates and status is ERROR and call.target is not None:
         return hash((call.tool, call.target.path, call.error))
     return call.key ^ (result >> 1)
 

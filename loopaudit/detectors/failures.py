@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import ERROR, NONE, OK, USER, Detector
+from loopaudit.detectors.same_errors import found_nothing, same_error, tried
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step
+from loopaudit.model import Boundary, Call, Step
 
 FAILING = "failing_steps"
 SAME_ERROR = "same_error"
@@ -68,70 +68,33 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
-_WORD = re.compile(r"[\w./~-]+")
-_QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
-# words of an error that says no more than "exit code 1" or "no matches found"
-_NO_HITS = frozenset(
-    _WORD.findall(
-        "no output command process exited failed with an exit code status 1 match matches result "
-        "results file files hit hits nothing found was were"
-    )
-)
-_TELLING = frozenset({"1", "found", "matches", "results", "hits"})
-_SHORT = 100
-_HEAD = 200  # characters of an error that are compared
-
-
-class ErrorWords:
-    """The words of an error, without figures and quotations; and those of the call's arguments."""
-
-    __slots__ = ("given", "key", "words")
-
-    def __init__(self, call: Call) -> None:
-        self.key = call.error_key
-        text = (call.text or "")[:_HEAD]
-        if call.mutates and call.target is not None:
-            text = text.partition("\n")[0]  # below stands what could not be changed
-        if text[:1] not in ("{", "["):  # in JSON the message itself is quoted
-            text = _QUOTED.sub(" ", text)
-        self.words = [w for w in _WORD.findall(text) if not w.isdigit()]
-        self.given = set(_WORD.findall(call.args or ""))
-
-    def like(self, other: ErrorWords) -> bool:
-        """Whether both are one error, apart from words taken from the arguments of either."""
-        if self.key is not None and self.key == other.key:
-            return True
-        given = self.given | other.given
-        mine = [word for word in self.words if word not in given]
-        return bool(mine) and mine == [word for word in other.words if word not in given]
-
 
 class _Errors:
     """Failures of one tool with one error."""
 
-    __slots__ = ("count", "error", "first", "keys", "step")
+    __slots__ = ("count", "first", "keys", "step", "told")
 
-    def __init__(self, call: Call, error: ErrorWords) -> None:
-        self.error = error
+    def __init__(self, call: Call) -> None:
         self.first = call
         self.keys = {call.key}
         self.step = call.step  # the newest one
         self.count = 1  # steps that tried something new and met the error
+        self.told: Reading | None = None
 
 
 class _Row:
     """Failing steps in a row."""
 
-    __slots__ = ("count", "error", "first", "keys", "passing", "pending", "varied")
+    __slots__ = ("count", "first", "keys", "passing", "pending", "told", "varied")
 
-    def __init__(self, first: Call, error: ErrorWords) -> None:
+    def __init__(self, first: Call) -> None:
         self.first = first
-        self.error = error
         self.count = 0
         self.passing = True  # all failures may pass by themselves
         self.varied = True  # so far one error, and no call twice
         self.keys: set[int] = set()  # what was tried: calls, or files to change
         self.pending: list[int] = []  # redundant calls not told yet
+        self.told: Reading | None = None
 
 
 class Failures(Detector):
@@ -145,7 +108,7 @@ class Failures(Detector):
         self._errors: dict[str, _Errors] = {}  # by tool
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._row = None
             self._errors.clear()
         return NONE
@@ -155,95 +118,78 @@ class Failures(Detector):
         worked = False
         for call in step.calls:
             status = call.status
-            if status is CallStatus.OK:
+            if status is OK:
                 worked = True
                 if self._errors:
                     self._errors.pop(call.tool, None)
-            elif status is CallStatus.ERROR and not found_nothing(call):
+            elif status is ERROR and not found_nothing(call):
                 failed.append(call)
         if worked:
             self._row = None
         if not failed:
             return NONE
-        errors = [ErrorWords(call) for call in failed]
-        readings = [] if worked else self._failing(step, failed, errors)
-        for call, error in zip(failed, errors, strict=True):
-            readings += self._same(call, error)
+        readings: list[Reading] = []
+        if not worked:
+            self._failing(step, failed, readings)
+        for call in failed:
+            self._same(call, readings)
         return readings
 
-    def _failing(self, step: Step, failed: list[Call], errors: list[ErrorWords]) -> list[Reading]:
+    def _failing(self, step: Step, failed: list[Call], readings: list[Reading]) -> None:
         row = self._row
         if row is None:
-            row = self._row = _Row(failed[0], errors[0])
+            row = self._row = _Row(failed[0])
         if row.varied:
             keys = {tried(call) for call in failed}
-            row.varied = row.keys.isdisjoint(keys) and all(map(row.error.like, errors))
-            row.keys |= keys
-        row.passing = row.passing and all(call.retryable for call in failed)
-        row.count += 1
-        if row.count == 1:
-            return []
-        row.pending += [call.index for call in step.calls]
-        if row.varied:
-            return []
-        redundant, row.pending = tuple(row.pending), []
-        return [
-            Reading(
-                signal=FAILING,
-                count=row.count,
-                step=step.index,
-                call=failed[-1].index,
-                group=(FAILING, row.first.step),
-                first_step=row.first.step,
-                first_call=row.first.index,
-                redundant=redundant,
-                retryable=row.passing,
+            row.varied = row.keys.isdisjoint(keys) and all(
+                same_error(row.first, call) for call in failed
             )
-        ]
+            row.keys |= keys
+        row.count += 1
+        for call in failed:
+            if not call.retryable:
+                row.passing = False
+        if row.count == 1:
+            return
+        if row.varied or row.pending:
+            row.pending += [call.index for call in step.calls]
+            if row.varied:
+                return
+            redundant, row.pending = tuple(row.pending), []
+        else:
+            redundant = tuple([call.index for call in step.calls])
+        reading, first = row.told, row.first
+        if reading is None:
+            group = (FAILING, first.step)
+            reading = row.told = Reading(FAILING, 0, 0, None, group, first.step, first.index)
+        reading.count = row.count
+        reading.step = step.index
+        reading.call = failed[-1].index
+        reading.redundant = redundant
+        reading.retryable = row.passing
+        readings.append(reading)
 
-    def _same(self, call: Call, error: ErrorWords) -> list[Reading]:
-        if error.key is None:
-            return []
+    def _same(self, call: Call, readings: list[Reading]) -> None:
+        if call.error_key is None:
+            return
         known = self._errors.get(call.tool)
-        if known is None or not known.error.like(error):
-            self._errors[call.tool] = _Errors(call, error)
-            return []
+        if known is None or not same_error(known.first, call):
+            self._errors[call.tool] = _Errors(call)
+            return
         if call.key in known.keys:
-            return []
+            return
         known.keys.add(call.key)
         if known.step == call.step:  # side by side: one try
-            return []
+            return
         known.step = call.step
         known.count += 1
-        first = known.first
-        return [
-            Reading(
-                signal=SAME_ERROR,
-                count=known.count,
-                step=call.step,
-                call=call.index,
-                group=(SAME_ERROR, first.index),
-                first_step=first.step,
-                first_call=first.index,
-                redundant=(call.index,),
-                retryable=bool(call.retryable),
-            )
-        ]
-
-
-def tried(call: Call) -> int:
-    """The call; of a change to a file only the file: other words for it are no other try."""
-    if call.mutates and call.target is not None:
-        return hash((call.tool, call.target.path))
-    return call.key
-
-
-def found_nothing(call: Call) -> bool:
-    """A search without hits ends with code 1 and says nothing else: an answer, not a failure."""
-    text = call.text
-    if not text:
-        return call.exit_code == 1 and bool(call.blank)
-    if len(text) > _SHORT:
-        return False
-    words = set(_WORD.findall(text.lower().rstrip(".")))
-    return words <= _NO_HITS and not words.isdisjoint(_TELLING)
+        reading, first = known.told, known.first
+        if reading is None:
+            group = (SAME_ERROR, first.index)
+            reading = known.told = Reading(SAME_ERROR, 0, 0, None, group, first.step, first.index)
+        reading.count = known.count
+        reading.step = call.step
+        reading.call = call.index
+        reading.redundant = (call.index,)
+        reading.retryable = bool(call.retryable)
+        readings.append(reading)

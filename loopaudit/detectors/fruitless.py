@@ -12,12 +12,21 @@ from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
-from loopaudit.detectors.base import NONE, Detector
-from loopaudit.detectors.failures import ErrorWords, found_nothing, tried
-from loopaudit.detectors.repeats import SLOW, asks_to_poll
+from loopaudit.detectors.base import (
+    COMPACTION,
+    COMPACTION_STEP,
+    ERROR,
+    NONE,
+    OK,
+    USER,
+    Detector,
+)
+from loopaudit.detectors.poll_requests import asks_to_poll
+from loopaudit.detectors.repeats import SLOW
+from loopaudit.detectors.same_errors import found_nothing, given_words, same_error, tried
 from loopaudit.detectors.variants import asks
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step, StepKind
+from loopaudit.model import Boundary, Call, Step
 
 KNOWN = "known_answers"
 LOOK_UPS = "failed_look_ups"
@@ -127,51 +136,62 @@ class Fruitless(Detector):
         self._seen: set[int] = set()  # answers since the last change
         self._done: set[int] = set()  # changes, by call and answer: one made again is none
         self._recent: deque[bool] = deque(maxlen=window)  # was the step fruitless
+        self._tries: _Tries | None = None  # of the row
+        self._stale: list[Call] = []  # calls of this step that brought nothing
+        self._told: dict[str, Reading] = {}  # of the row
         self._clear()
 
     def _clear(self) -> None:
         self._seen.clear()
         self._recent.clear()
+        self._share = 0  # fruitless steps among the recent ones
         self._fruitful()
 
     def _fruitful(self) -> None:
         """A step brought something: rows end."""
         self._row = self._known = 0
         self._look_ups = 0
-        self._tries = _Tries()
+        self._tries = None
         self._open()
 
     def _open(self) -> None:
         """Begin a step."""
         self._moved = self._news = False
-        self._stale: list[Call] = []
+        if self._stale:
+            self._stale = []
         self._receipt: Call | None = None
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._done.clear()
             self._clear()
             self._to_poll = asks_to_poll(boundary.text)
-        elif boundary.kind is BoundaryKind.COMPACTION:
+        elif boundary.kind is COMPACTION:
             self._clear()
         return NONE
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
-        status, answer = call.status, call.result_key
         before, self._started = self._started, call.started
+        answer = call.result if call.masked is None else call.masked
         if answer is None or call.polls:
             return NONE
-        if status is CallStatus.OK:
+        status = call.status
+        if status is OK:
             if call.mutates or call.spawns:
                 self._change(call, call.key ^ answer)
-            elif not _asks(call) and (answer in self._seen or call.blank):
+                return NONE
+            new = answer not in self._seen
+            if new and not call.blank:
+                self._seen.add(answer)
+                self._news = True
+            elif not _asks(call):
                 self._receipt = call
-            elif answer not in self._seen:
+            elif new:
                 self._seen.add(answer)
                 self._news = True
             elif not (self._to_poll or self._waited(before, call) or _says_nothing(call)):
                 self._stale.append(call)
-        elif status is CallStatus.ERROR and not call.retryable and not found_nothing(call):
+        elif status is ERROR and not call.retryable and not found_nothing(call):
             self._seen.add(answer)
             self._stale.append(call)
         return NONE
@@ -189,10 +209,10 @@ class Fruitless(Detector):
         return before is not None and now is not None and now - before >= self._slow
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
-        if self._moved or step.kind is StepKind.COMPACTION:
+        if self._moved or step.kind is COMPACTION_STEP:
             self._clear()
         elif self._news:
-            self._recent.append(False)
+            self._note(False)
             self._fruitful()
         elif self._stale:
             return self._fruitless(step, self._stale)
@@ -202,38 +222,53 @@ class Fruitless(Detector):
             self._receipt = None
         return NONE
 
+    def _note(self, fruitless: bool) -> None:
+        recent = self._recent
+        if len(recent) == self._window:
+            self._share -= recent[0]
+        recent.append(fruitless)
+        self._share += fruitless
+
     def _fruitless(self, step: Step, stale: list[Call]) -> Sequence[Reading]:
         self._open()
         self._row += 1
-        self._known = 0 if any(call.failed for call in stale) else self._known + 1
-        looked_up = all(_named(call.tool, _LOOKS_UP) for call in stale)
+        self._known += 1
+        looked_up = True
+        for call in stale:
+            if call.status is ERROR:
+                self._known = 0
+            looked_up = looked_up and _looks_up(call.tool)
         if not looked_up:
             self._look_ups = 0
         elif not self._known:
             self._look_ups += 1
-        self._recent.append(True)
+        self._note(True)
         tries = self._tries
+        if tries is None:
+            tries = self._tries = _Tries()
         tries.add(stale)
-        counts = [(KNOWN, self._known)]
-        if not tries.one_error:
-            counts.append((LOOK_UPS, self._look_ups))
-        if len(self._recent) == self._window and not (tries.one_text and all(self._recent)):
-            counts.append((SHARE, sum(self._recent)))
-        redundant = tuple(call.index for call in stale)
+        found = []
+        if self._known > 1:
+            found.append(self._tell(KNOWN, self._known, step, stale))
+        if self._look_ups > 1 and not tries.one_error:
+            found.append(self._tell(LOOK_UPS, self._look_ups, step, stale))
+        share, window = self._share, self._window
+        if len(self._recent) == window and not (tries.one_text and share == window) and share > 1:
+            found.append(self._tell(SHARE, share, step, stale))
+        return found
+
+    def _tell(self, signal: str, count: int, step: Step, stale: list[Call]) -> Reading:
         begun = step.index - self._row + 1
-        return [
-            Reading(
-                signal=signal,
-                count=count,
-                step=step.index,
-                call=redundant[-1],
-                group=(signal, begun),
-                first_step=begun,
-                redundant=redundant,
+        reading = self._told.get(signal)
+        if reading is None or reading.first_step != begun:
+            reading = self._told[signal] = Reading(
+                signal, count, begun, group=(signal, begun), first_step=begun
             )
-            for signal, count in counts
-            if count > 1
-        ]
+        reading.count = count
+        reading.step = step.index
+        reading.call = stale[-1].index
+        reading.redundant = tuple([call.index for call in stale])
+        return reading
 
 
 class _Tries:
@@ -242,11 +277,11 @@ class _Tries:
     The words of the try before with some added or left out are nothing else.
     """
 
-    __slots__ = ("error", "keys", "last", "one_error", "one_text")
+    __slots__ = ("first", "keys", "last", "one_error", "one_text")
 
     def __init__(self) -> None:
-        self.error: ErrorWords | None = None
-        self.last: set[str] | None = None  # words of the newest try
+        self.first: Call | None = None
+        self.last: frozenset[str] | None = None  # words of the newest try
         self.keys: set[int] = set()
         self.one_error = True  # apart from words of the arguments
         self.one_text = True  # to the letter
@@ -255,16 +290,19 @@ class _Tries:
         if not self.one_error:
             return
         keys = {tried(call) for call in calls}
-        self.one_error = self.keys.isdisjoint(keys) and all(call.failed for call in calls)
+        self.one_error = self.keys.isdisjoint(keys)
+        for call in calls:
+            if call.status is not ERROR:
+                self.one_error = False
         self.keys |= keys
         for call in calls if self.one_error else ():
-            words = ErrorWords(call)
-            self.error = self.error or words
-            self.one_error = self.one_error and self.error.like(words) and self._other(words.given)
-            self.one_text = self.one_text and self.error.key == words.key
+            first = self.first = self.first or call
+            words = given_words(call.args or "")
+            self.one_error = self.one_error and same_error(first, call) and self._other(words)
+            self.one_text = self.one_text and first.error_key == call.error_key
         self.one_text = self.one_text and self.one_error
 
-    def _other(self, words: set[str]) -> bool:
+    def _other(self, words: frozenset[str]) -> bool:
         last, self.last = self.last, words
         return last is None or not (last <= words or words <= last)
 
@@ -273,7 +311,7 @@ def _says_nothing(call: Call) -> bool:
     """A question answered by nothing, as it may well be."""
     if call.nothing_found:
         return True
-    looked_up = call.target is not None or _named(call.tool, _LOOKS_UP)
+    looked_up = call.target is not None or _looks_up(call.tool)
     return looked_up and call.size is not None and call.size < _TELLING
 
 
@@ -283,6 +321,6 @@ def _asks(call: Call) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _named(tool: str, kind: re.Pattern[str]) -> bool:
-    """Whether a word of the tool's name is of a kind: `Lookup`, `get_order`, `mcp__web__search`."""
-    return any(kind.fullmatch(word.lower()) for word in _WORD.findall(tool))
+def _looks_up(tool: str) -> bool:
+    """Whether a word of the tool's name says so: `Lookup`, `get_order`, `mcp__web__search`."""
+    return any(_LOOKS_UP.fullmatch(word.lower()) for word in _WORD.findall(tool))

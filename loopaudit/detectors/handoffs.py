@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import ERROR, NONE, OK, USER, Detector
 from loopaudit.findings import Reading, Rule
 from loopaudit.keys import digest
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step
+from loopaudit.model import Boundary, Call, Step
 
 SIGNAL = "handed_back_and_forth"
 WITH_WORK = "handover-with-work"
@@ -88,30 +88,26 @@ class Handoffs(Detector):
 
     def __init__(self) -> None:
         self._chosen: dict[int, _Chosen] = {}
-        self._tools: dict[str, bool] = {}  # whether a tool hands over
         self._order = 0  # the first handover of the row
         self._done: set[int] = set()  # calls with their results, since the first handover
         self._times: dict[int, list[int]] = {}  # agent -> times chosen, times after work, last step
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._chosen = {}
             self._done = set()
         return NONE
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
-        readings: list[Reading] = []
+        readings: Sequence[Reading] = NONE
         for call in step.calls:
-            hands = self._tools.get(call.tool)
-            if hands is None:
-                hands = self._tools[call.tool] = hands_over(call.tool)
-            if hands:
-                readings += self._handed(call)
+            if hands_over(call.tool):
+                readings = [*readings, *self._handed(call)]
             elif self._chosen:
                 stamp = call.key ^ ((call.result_key or 0) >> 1)
                 if stamp not in self._done:
                     self._done.add(stamp)
-                    if call.status is CallStatus.OK or call.failed:
+                    if call.status is OK or call.status is ERROR:
                         self._chosen = {}
         return readings
 

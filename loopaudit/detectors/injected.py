@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import NONE, USER, Detector
 from loopaudit.findings import Reading, Rule
 from loopaudit.model import Boundary, BoundaryKind, Step
 
@@ -52,11 +52,12 @@ class HookPingPong(Detector):
         self._text: int | None = None  # the text that is being repeated
         self._count = 0  # times it came since anything new was done
         self._first = 0  # step of the first answer
+        self._told: tuple[Reading] | None = None
         self._done: set[int] = set()  # calls with their results since the text first came
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         kind = boundary.kind
-        if kind is BoundaryKind.USER:
+        if kind is USER:
             self._asked = None
             self._forget()
         elif kind in _INJECTED and boundary.text_key is not None:
@@ -80,18 +81,17 @@ class HookPingPong(Detector):
             self._count = 0
         if self._count < 2:
             return NONE
-        return (
-            Reading(
-                signal=SIGNAL,
-                count=self._count,
-                step=step.index,
-                group=(SIGNAL, self._first),
-                first_step=self._first,
-                redundant=tuple(call.index for call in step.calls),
-                redundant_steps=() if step.calls else (step.index,),
-                retryable=False,  # the hook will not be satisfied by the same answer
-            ),
-        )
+        told = self._told
+        if told is None or told[0].first_step != self._first:
+            first = self._first
+            told = self._told = (Reading(SIGNAL, 0, 0, None, (SIGNAL, first), first),)
+            told[0].retryable = False  # the hook will not be satisfied by the same answer
+        reading = told[0]
+        reading.count = self._count
+        reading.step = step.index
+        reading.redundant = tuple([call.index for call in step.calls])
+        reading.redundant_steps = () if step.calls else (step.index,)
+        return told
 
     def _news(self, step: Step) -> bool:
         before = len(self._done)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import NONE, OK, USER, Detector
 from loopaudit.detectors.handoffs import hands_over
 from loopaudit.detectors.progress import Progress
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus
+from loopaudit.model import Boundary, Call
 
 SIGNAL = "same_meaning"
 
@@ -71,13 +71,13 @@ class Paraphrases(Detector):
         self.undecided = 0
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._rows.clear()
             self._progress.forget()
         return NONE
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
-        if call.status is not CallStatus.OK or call.result is None or hands_over(call.tool):
+        if call.status is not OK or call.result is None or hands_over(call.tool):
             return NONE
         row = self._rows.get(call.key)
         if call.mutates or (call.spawns and row is None):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from loopaudit.model import Call, CallStatus, Target
+from loopaudit.detectors.base import OK
+from loopaudit.model import Call, Target
 
 NEVER = -1
 
@@ -18,24 +19,24 @@ class Progress:
     - A change below a folder is progress for calls on that folder.
     """
 
-    __slots__ = ("_anywhere", "_done", "_files", "_unknown")
+    __slots__ = ("_done", "_files", "_unknown", "anywhere")
 
     def __init__(self) -> None:
         self._done: set[int] = set()
         self._files: dict[str, int] = {}  # file, and each folder above it -> last change
         self._unknown = NEVER  # last change without a known file
-        self._anywhere = NEVER
+        self.anywhere = NEVER  # the last change of all
 
     def note(self, call: Call) -> bool:
         """Take in an answered call that changes state or starts an agent. True if it is news."""
         result = call.result_key
-        if call.status is not CallStatus.OK or result is None:
+        if call.status is not OK or result is None:
             return False
         stamp = call.key ^ result
         if stamp in self._done:
             return False
         self._done.add(stamp)
-        index = self._anywhere = call.index
+        index = self.anywhere = call.index
         if call.target is None:
             self._unknown = index
         else:
@@ -45,20 +46,17 @@ class Progress:
 
     def since(self, index: int, target: Target | None) -> bool:
         """Whether there was progress for a call on `target` after the call at `index`."""
-        if index >= self._anywhere:
+        if index >= self.anywhere:
             return False
         if target is None or index < self._unknown:
             return True
         return self._files.get(target.path.rstrip("/") or "/", NEVER) > index
 
-    def anywhere_since(self, index: int) -> bool:
-        return self._anywhere > index
-
     def forget(self) -> None:
         """A real user message: a new request, counted from the start."""
         self._done.clear()
         self._files.clear()
-        self._unknown = self._anywhere = NEVER
+        self._unknown = self.anywhere = NEVER
 
 
 def _with_folders(path: str) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import COMPACTION, COMPACTION_STEP, NONE, OK, USER, Detector
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step, StepKind
+from loopaudit.model import Boundary, Call, Step
 
 SIGNAL = "re_read_ranges"
 PAGING = "paging"
@@ -48,7 +48,7 @@ NOTABLE = 3
 class _File:
     """Lines of one file that were read since it last changed."""
 
-    __slots__ = ("ends", "first", "pages", "row", "starts", "step")
+    __slots__ = ("ends", "first", "pages", "row", "starts", "step", "told")
 
     def __init__(self, call: Call) -> None:
         self.starts: list[int] = []  # of disjoint, sorted ranges; `ends` are their last lines
@@ -57,6 +57,7 @@ class _File:
         self.row = 0  # newest reads in a row without a new line
         self.pages = 0  # reads with new lines
         self.step = call.step  # the newest of these
+        self.told: tuple[Reading] | None = None  # of the row
 
     def cover(self, first: int, last: int) -> bool:
         """Mark lines as read. True if any was new."""
@@ -84,50 +85,51 @@ class ReReadRanges(Detector):
         self._excused = False  # the one loss of memory since the last progress is used up
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._forget()
-        elif boundary.kind is BoundaryKind.COMPACTION:
+        elif boundary.kind is COMPACTION:
             self._lose()
         return NONE
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
-        if step.kind is StepKind.COMPACTION:
+        if step.kind is COMPACTION_STEP:
             self._lose()
         return NONE
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
         target = call.target
-        if call.status is not CallStatus.OK:
+        if call.status is not OK:
             return NONE
         if call.mutates or call.spawns:
             if self._files:
                 self._forget(None if target is None else target.path)
             return NONE
-        if target is None or target.first is None or target.last is None:
+        if target is None:
             return NONE
-        if not 0 < target.first <= target.last:
+        path, first, last = target
+        if first is None or last is None or not 0 < first <= last:
             return NONE
-        file = self._files.get(target.path)
+        file = self._files.get(path)
         if file is None:
-            file = self._files[target.path] = _File(call)
-        if file.cover(target.first, target.last):
+            file = self._files[path] = _File(call)
+        if file.cover(first, last):
             file.pages += 1
             file.row = 0
+            file.told = None
             file.step = call.step
             return NONE
         file.row += 1
-        return (
-            Reading(
-                signal=SIGNAL,
-                count=file.row,
-                step=call.step,
-                call=call.index,
-                group=(SIGNAL, target.path, file.first.index, file.pages),
-                first_step=file.first.step,
-                first_call=file.first.index,
-                redundant=(call.index,),
-            ),
-        )
+        told = file.told
+        if told is None:
+            begun = file.first
+            group = (SIGNAL, path, begun.index, file.pages)
+            told = file.told = (Reading(SIGNAL, 0, 0, None, group, begun.step, begun.index),)
+        reading = told[0]
+        reading.count = file.row
+        reading.step = call.step
+        reading.call = call.index
+        reading.redundant = (call.index,)
+        return told
 
     def _lose(self) -> None:
         if not self._excused:

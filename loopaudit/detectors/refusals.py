@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import NONE, OK, USER, Detector
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus
+from loopaudit.model import Boundary, Call, CallStatus
 
 SIGNAL = "refused_again"
 
@@ -43,12 +43,23 @@ _REFUSED = (CallStatus.BLOCKED, CallStatus.REJECTED)
 
 
 class _Row:
-    __slots__ = ("count", "first", "last")
+    __slots__ = ("count", "last", "told")
 
     def __init__(self, first: Call) -> None:
-        self.first = first
         self.last = first.step
         self.count = 1
+        group = (SIGNAL, first.key, first.index)
+        self.told = (
+            Reading(
+                SIGNAL,
+                1,
+                first.step,
+                group=group,
+                first_step=first.step,
+                first_call=first.index,
+                retryable=False,
+            ),
+        )
 
 
 class Refusals(Detector):
@@ -61,13 +72,14 @@ class Refusals(Detector):
         self._rows: dict[int, _Row] = {}
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._rows.clear()
         return NONE
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
-        if call.status not in _REFUSED:
-            if self._rows and call.status is CallStatus.OK:
+        status = call.status
+        if status not in _REFUSED:
+            if self._rows and status is OK:
                 if call.mutates:
                     self._rows.clear()
                 else:
@@ -82,17 +94,9 @@ class Refusals(Detector):
             row.count += 1
         elif row.count == 1:
             return NONE
-        first = row.first
-        return (
-            Reading(
-                signal=SIGNAL,
-                count=row.count,
-                step=call.step,
-                call=call.index,
-                group=(SIGNAL, call.key, first.index),
-                first_step=first.step,
-                first_call=first.index,
-                redundant=(call.index,),
-                retryable=False,
-            ),
-        )
+        reading = row.told[0]
+        reading.count = row.count
+        reading.step = call.step
+        reading.call = call.index
+        reading.redundant = (call.index,)
+        return row.told

@@ -6,16 +6,24 @@ agent only read again what a compaction had made it forget (see `compaction`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from loopaudit.detectors import compaction
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import (
+    COMPACTION,
+    COMPACTION_STEP,
+    ERROR,
+    NONE,
+    OK,
+    USER,
+    Detector,
+)
 from loopaudit.detectors.compaction import Rounds
 from loopaudit.detectors.handoffs import hands_over
+from loopaudit.detectors.poll_requests import asks_to_poll
 from loopaudit.detectors.progress import NEVER, Progress
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Step, StepKind
+from loopaudit.model import Boundary, Call, CallStatus, Step
 
 SAME = "same_call_same_result"
 TRANSIENT = "transient_repeated"
@@ -104,17 +112,6 @@ RULES: tuple[Rule, ...] = (
     *compaction.RULES,
 )
 
-#: a user's request to poll
-_ASKS_TO_POLL = re.compile(
-    r"\b(?:keep|continue) (?:on )?(?:checking|polling|watching|monitoring|looking at|an eye)\b"
-    r"|\bpoll\b|\bmonitor (?!s\b)|\bwatch (?:it|the|this|for|over)\b"
-    r"|\bevery (?:few |couple of |\d+ |ten |thirty |half )?(?:seconds?|minutes?|hour)\b"
-    r"|每隔|每(?:\d+|[一二三五十几半]+)\s?个?(?:秒|分钟|小时)|轮询|持续(?:检查|监控|监测|观察|关注)"
-    r"|(?:一直|不断|反复)(?:检查|查询|监控|盯)|盯着|监控",
-    re.IGNORECASE,
-)
-#: of which one stands in each such request, in lower case
-_HINTS = ("keep", "cont", "poll", "mon", "watch", "every", *"每轮持一不反盯监")
 #: calls in a row this far apart, start to start, are taken for polls, in seconds
 SLOW = 60.0
 #: a call done this often without becoming a loop is worth a word in `dismissed`
@@ -126,7 +123,7 @@ _NOT_RUN = (CallStatus.SIBLING, CallStatus.INTERRUPTED)
 class _Chain:
     """Equal calls: the row that is growing now, and why earlier rows ended."""
 
-    __slots__ = ("count", "ends", "excused", "first", "last", "slow", "total")
+    __slots__ = ("count", "ends", "excused", "first", "last", "slow", "told", "total")
 
     def __init__(self, first: Call) -> None:
         self.total = 1  # steps in all rows
@@ -138,6 +135,7 @@ class _Chain:
         self.count = 1  # steps in this row
         self.excused = NEVER  # the call that the one memory loss of this row excused
         self.slow = 0  # gaps of this row in which the agent waited
+        self.told: Sequence[Reading] = NONE  # the reading of this row
 
     def end(self, kind: str, step: int) -> None:
         self.ends[kind] = (self.ends[kind][0] + 1 if kind in self.ends else 1, step)
@@ -163,55 +161,58 @@ class Repeats(Detector):
         self._changed_at = NEVER  # newest call whose answer differed from its last one
         self._news = False  # this step brought something new, or waited
         self._repeats: list[int] = []  # calls of this step that brought nothing new
-        self._row = 0  # steps in a row without anything new
-        self._row_from = 0  # the first of these steps
+        self._row: tuple[Reading] | None = None  # of steps in a row without anything new
         self._row_first: Call | None = None  # where it was first done
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         kind = boundary.kind
-        if kind is BoundaryKind.USER:
+        if kind is USER:
             self._seen = {}
             self._progress.forget()
             self._rounds.forget()
-            self._row = 0
+            self._row = None
             self._to_poll = asks_to_poll(boundary.text)
-        elif kind is BoundaryKind.COMPACTION:
+        elif kind is COMPACTION:
             return self._compacted(None)
         return NONE
 
     def step_ended(self, step: Step) -> Sequence[Reading]:
         if self._news:
             self._news = False
-            self._row = 0
+            self._row = None
             if self._repeats:
                 self._repeats = []
             return NONE
         if self._repeats:
             return self._nothing_new(step)
-        if step.kind is StepKind.COMPACTION:
+        if step.kind is COMPACTION_STEP:
             return self._compacted(step)
         return NONE
 
     def _nothing_new(self, step: Step) -> Sequence[Reading]:
         redundant = tuple(self._repeats)
         self._repeats = []
-        self._row += 1
-        if self._row == 1:
-            self._row_from = step.index
-        first = self._row_first
-        assert first is not None
-        return (
-            Reading(
-                signal=NOTHING_NEW,
-                count=self._row,
-                step=step.index,
-                call=redundant[-1],
-                group=(NOTHING_NEW, self._row_from),
-                first_step=first.step,
-                first_call=first.index,
-                redundant=redundant,
-            ),
-        )
+        number = step.index
+        row = self._row
+        if row is None:
+            first = self._row_first
+            assert first is not None
+            row = self._row = (
+                Reading(
+                    NOTHING_NEW,
+                    0,
+                    number,
+                    group=(NOTHING_NEW, number),
+                    first_step=first.step,
+                    first_call=first.index,
+                ),
+            )
+        reading = row[0]
+        reading.count += 1
+        reading.step = number
+        reading.call = redundant[-1]
+        reading.redundant = redundant
+        return row
 
     def _compacted(self, step: Step | None) -> Sequence[Reading]:
         self._lost_at = self._at
@@ -233,60 +234,59 @@ class Repeats(Detector):
         return NONE
 
     def _again(self, known: Call | _Chain, call: Call) -> Sequence[Reading]:
-        if hands_over(call.tool):  # no question: see `handoffs`
-            return NONE
         if isinstance(known, Call):
+            if hands_over(call.tool):  # no question: see `handoffs`
+                return NONE
             known = self._seen[call.key] = _Chain(known)
             self._chains.append(known)
         chain, last = known, known.last
-        self._at = call.index
+        index = self._at = call.index
+        same = _equal(last, call)
         if last.step == call.step:  # side by side: one round
-            if chain.count > 1 and chain.excused != last.index and _equal(last, call):
-                return (self._tell(chain, call),)
+            if chain.count > 1 and chain.excused != last.index and same:
+                return self._tell(chain, call)
             return NONE
         chain.total += 1
         readings: Sequence[Reading] = NONE
-        moved_on = self._moved_on(chain, call)
-        if moved_on:
-            if not _equal(last, call):
-                self._changed_at = call.index
+        moved_on = self._moved_on(last, call, same)
+        if moved_on is not None:
+            if not same:
+                self._changed_at = index
             chain.end(moved_on, call.step)
             chain.restart(call)
             self._news = self._rounds.news = True
         else:
             excused = self._lost_at >= last.index and chain.excused == NEVER
-            if excused:
-                chain.excused = call.index
-                chain.end(MEMORY_LOSS, call.step)
             if self._was_slow(last, call):
                 chain.slow += 1
             chain.count += 1
             chain.last = call
             if excused:
+                chain.excused = index
+                chain.end(MEMORY_LOSS, call.step)
                 self._news = True
             else:
-                readings = (self._tell(chain, call),)
-            self._rounds.repeat(chain.first, call, excused)
+                readings = self._tell(chain, call)
+            if not self._rounds.news:
+                self._rounds.repeat(chain.first, call, excused)
         if (call.mutates or call.spawns) and self._progress.note(call):
             self._rounds.news = True
         elif call.polls:
-            self._waited_at = call.index
+            self._waited_at = index
         return readings
 
-    def _moved_on(self, chain: _Chain, call: Call) -> str | None:
+    def _moved_on(self, last: Call, call: Call, same: bool) -> str | None:
         """Why the row ends before this call, as a kind of `dismissed`; None if nothing moved on."""
-        last = chain.last
-        if self._progress.since(last.index, call.target):
+        changed = self._progress.anywhere > last.index
+        if changed and self._progress.since(last.index, call.target):
             return AFTER_EDIT if call.target is None else AFTER_CHANGE
-        if not _equal(last, call):
-            if last.failed and last.retryable and not call.failed:
+        if not same:
+            if last.status is ERROR and last.retryable and call.status is not ERROR:
                 return RETRIED
             return POLL_PROGRESS if call.polls else CHANGED_RESULT
-        if call.mutates and not call.failed and self._changed_at > last.index:
+        if call.mutates and self._changed_at > last.index and call.status is not ERROR:
             return EFFECT_SEEN
-        if self._lost_at >= last.index and self._progress.anywhere_since(last.index):
-            return MEMORY_LOSS
-        return None
+        return MEMORY_LOSS if changed and self._lost_at >= last.index else None
 
     def _was_slow(self, last: Call, call: Call) -> bool:
         """Whether the agent waited between the two: by a known wait, or for long and for nothing.
@@ -295,40 +295,43 @@ class Repeats(Detector):
         """
         if self._waited_at > last.index:
             return True
-        if call.step - last.step != 1 or call.mutates or (call.failed and not call.retryable):
-            return False
         began, before = call.started, last.started
-        return began is not None and before is not None and began - before >= self.slow
+        if began is None or before is None or began - before < self.slow:
+            return False
+        if call.step - last.step != 1 or call.mutates:
+            return False
+        return call.status is not ERROR or bool(call.retryable)
 
-    def _tell(self, chain: _Chain, call: Call) -> Reading:
-        first = chain.first
-        failed = call.failed
-        passing = failed and bool(call.retryable)
+    def _tell(self, chain: _Chain, call: Call) -> Sequence[Reading]:
+        status, index = call.status, call.index
+        passing = status is ERROR and bool(call.retryable)
         poll = call.polls or chain.slow * 2 > chain.count - 1
-        poll = poll or (self._to_poll and call.status is CallStatus.OK and not call.mutates)
+        poll = poll or (self._to_poll and status is OK and not call.mutates)
         if poll or passing:
             self._news = True
         elif not self._news:
-            self._repeats.append(call.index)
-            if not self._row:
-                self._row_first = first
-        note = None
-        if call.mutates and call.status is CallStatus.OK:
+            self._repeats.append(index)
+            if self._row is None:
+                self._row_first = chain.first
+        signal = TRANSIENT if passing else SAME
+        told = chain.told
+        if not told or told[0].signal != signal:
+            first = chain.first
+            group = (call.key, first.index)
+            told = chain.told = (
+                Reading(signal, 0, 0, None, group, first.step, first_call=first.index),
+            )
+        reading = told[0]
+        reading.count = chain.count
+        reading.step = call.step
+        reading.call = index
+        reading.redundant = (index,)
+        reading.retryable = passing if status is ERROR else (call.polls or None)
+        reading.poll = poll
+        if call.mutates and status is OK:
             times = chain.count - 1
-            note = f"{times} repeated side effect{'s' if times > 1 else ''}"
-        return Reading(
-            signal=TRANSIENT if passing else SAME,
-            count=chain.count,
-            step=call.step,
-            call=call.index,
-            group=(call.key, first.index),
-            first_step=first.step,
-            first_call=first.index,
-            redundant=(call.index,),
-            retryable=passing if failed else (call.polls or None),
-            poll=poll,
-            note=note,
-        )
+            reading.note = f"{times} repeated side effect{'s' if times > 1 else ''}"
+        return told
 
     def dismissed(self) -> Sequence[tuple[str, int, str]]:
         found = []
@@ -363,14 +366,11 @@ def _words(kind: str, tool: str, total: int, times: int) -> str:
     return f"{tool} called {total} times with equal arguments, {_WORDS[kind].format(n=times)}"
 
 
-def asks_to_poll(text: str | None) -> bool:
-    """Whether a user's message asks to look at something again and again."""
-    if not text:
-        return False
-    lower = text.lower()
-    return any(map(lower.__contains__, _HINTS)) and _ASKS_TO_POLL.search(text) is not None
-
-
 def _equal(a: Call, b: Call) -> bool:
     """Equal ends and results: as recorded, or else masked."""
-    return a.status is b.status and (a.result == b.result or a.result_key == b.result_key)
+    if a.status is not b.status:
+        return False
+    if a.result == b.result:
+        return True
+    masked, other = a.masked, b.masked
+    return (a.result if masked is None else masked) == (b.result if other is None else other)

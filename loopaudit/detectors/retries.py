@@ -11,18 +11,15 @@ from typing import ClassVar
 
 from loopaudit.detectors import attempts
 from loopaudit.detectors.attempts import LASTING, NESTED, OVER_POLICY, PERMANENT, WAIT
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import COMPACTION, COMPACTION_STEP, ERROR, NONE, OK, USER, Detector
 from loopaudit.detectors.progress import NEVER, Progress
 from loopaudit.findings import Reading, Rule
 from loopaudit.model import (
     Boundary,
-    BoundaryKind,
     Call,
-    CallStatus,
     ErrorClass,
     Run,
     Step,
-    StepKind,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -69,13 +66,30 @@ _INNER = re.compile(
 class _Row:
     """Failures of one call in a row."""
 
-    __slots__ = ("attempts", "count", "excused", "first", "last")
+    __slots__ = ("attempts", "count", "excused", "first", "last", "told")
 
     def __init__(self, call: Call) -> None:
         self.first = self.last = call
         self.count = 1
         self.excused = False  # one try after a loss of memory was let pass
         self.attempts = 0  # tries inside the calls so far, as their errors tell
+        self.told: tuple[Reading] | None = None
+
+    def tell(
+        self, signal: str, count: int, call: Call, retryable: bool, note: str | None = None
+    ) -> tuple[Reading]:
+        told, first = self.told, self.first
+        if told is None:
+            group = (call.key, first.index)
+            told = self.told = (Reading(signal, 0, 0, None, group, first.step, first.index),)
+        reading = told[0]
+        reading.count = count
+        reading.step = call.step
+        reading.call = call.index
+        reading.redundant = (call.index,)
+        reading.retryable = retryable
+        reading.note = note
+        return told
 
 
 class Retries(Detector):
@@ -99,15 +113,15 @@ class Retries(Detector):
         self._lost_at = NEVER  # newest answered call before the last loss of memory
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._rows.clear()
             self._progress.forget()
-        elif boundary.kind is BoundaryKind.COMPACTION:
+        elif boundary.kind is COMPACTION:
             self._lost_at = self._at
         return NONE
 
     def step_started(self, step: Step) -> Sequence[Reading]:
-        if step.kind is StepKind.COMPACTION:
+        if step.kind is COMPACTION_STEP:
             self._lost_at = self._at
         if not step.attempts:
             return NONE
@@ -124,19 +138,21 @@ class Retries(Detector):
     # -- calls ------------------------------------------------------------------------------------
 
     def call_ended(self, call: Call) -> Sequence[Reading]:
-        if call.failed:
-            self._at = call.index
-            if call.error in LASTING:
-                return self._lasting(call)
-            if call.error in _PASSING:
-                return self._passing(call)
-            self._rows.pop(call.key, None)
-        elif call.status is CallStatus.OK:
+        status = call.status
+        if status is OK:
             self._at = call.index
             if self._rows:
                 self._rows.pop(call.key, None)
             if call.mutates or call.spawns:
                 self._progress.note(call)
+        elif status is ERROR:
+            self._at = call.index
+            if call.error in LASTING:
+                return self._lasting(call)
+            if call.error in _PASSING:
+                return self._passing(call)
+            if self._rows:
+                self._rows.pop(call.key, None)
         return NONE
 
     def _lasting(self, call: Call) -> Sequence[Reading]:
@@ -156,7 +172,7 @@ class Retries(Detector):
                 return NONE
         elif row.count == 1:
             return NONE
-        return (_about_call(PERMANENT, row.count, row.first, call, retryable=False),)
+        return row.tell(PERMANENT, row.count, call, retryable=False)
 
     def _passing(self, call: Call) -> Sequence[Reading]:
         row = self._rows.get(call.key)
@@ -172,16 +188,8 @@ class Retries(Detector):
         row.attempts += inner
         if inner < 2:
             return NONE
-        return (
-            _about_call(
-                NESTED,
-                row.attempts,
-                row.first,
-                call,
-                retryable=True,
-                note=f"{row.count} calls, each retried inside",
-            ),
-        )
+        note = f"{row.count} calls, each retried inside"
+        return row.tell(NESTED, row.attempts, call, retryable=True, note=note)
 
 
 def _same_failure(a: Call, b: Call) -> bool:
@@ -193,23 +201,6 @@ def _same_failure(a: Call, b: Call) -> bool:
     if a.error_key is not None and a.error_key == b.error_key:
         return True
     return a.result is not None and (a.result == b.result or a.result_key == b.result_key)
-
-
-def _about_call(
-    signal: str, count: int, first: Call, call: Call, *, retryable: bool, note: str | None = None
-) -> Reading:
-    return Reading(
-        signal,
-        count,
-        call.step,
-        call.index,
-        group=(call.key, first.index),
-        first_step=first.step,
-        first_call=first.index,
-        redundant=(call.index,),
-        retryable=retryable,
-        note=note,
-    )
 
 
 def _inner_attempts(call: Call) -> int:

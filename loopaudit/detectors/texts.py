@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import ERROR, MODEL_STEP, NONE, OK, USER, Detector
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, CallStatus, Step, StepKind
+from loopaudit.model import Boundary, BoundaryKind, Step
 
 INSIDE = "text_repeats_itself"
 ACROSS = "same_text"
@@ -81,11 +81,10 @@ class _Row:
 class _Said:
     """One text, as said without a call."""
 
-    __slots__ = ("count", "first")
+    __slots__ = ("told",)
 
     def __init__(self, first: int) -> None:
-        self.first = first
-        self.count = 1
+        self.told = (Reading(ACROSS, 1, first, None, (ACROSS, first), first),)
 
 
 class Texts(Detector):
@@ -102,7 +101,7 @@ class Texts(Detector):
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
         kind = boundary.kind
-        if kind is BoundaryKind.USER:
+        if kind is USER:
             self._row = None
             self._asked = False
             self._heard = True
@@ -124,7 +123,7 @@ class Texts(Detector):
         if step.calls:
             if self._said:
                 self._look(step)
-        elif step.said is not None and self._heard and not asked and step.kind is StepKind.MODEL:
+        elif step.said is not None and self._heard and not asked and step.kind is MODEL_STEP:
             return self._across(step, step.said)
         return NONE
 
@@ -133,7 +132,7 @@ class Texts(Detector):
         before = len(self._done)
         for call in step.calls:
             result = call.result_key or 0
-            if call.status is CallStatus.OK or call.failed:
+            if call.status is OK or call.status is ERROR:
                 self._done.add(call.key ^ (result >> 1))
         if len(self._done) > before:
             self._said = {}
@@ -165,14 +164,8 @@ class Texts(Detector):
         if known is None:
             self._said[said] = _Said(step.index)
             return NONE
-        known.count += 1
-        return (
-            Reading(
-                signal=ACROSS,
-                count=known.count,
-                step=step.index,
-                group=(ACROSS, known.first),
-                first_step=known.first,
-                redundant_steps=(step.index,),
-            ),
-        )
+        reading = known.told[0]
+        reading.count += 1
+        reading.step = step.index
+        reading.redundant_steps = (step.index,)
+        return known.told

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from loopaudit.detectors.base import NONE, Detector
+from loopaudit.detectors.base import NONE, OK, USER, Detector
 from loopaudit.detectors.handoffs import hands_over
 from loopaudit.findings import Reading, Rule
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus
+from loopaudit.model import Boundary, Call
 
 SAME_ANSWER = "same_answer"
 GROWING = "growing_command"
@@ -109,7 +109,7 @@ def _open_question(call: Call) -> bool:
 class _Row:
     """Calls of one tool in a row with one answer."""
 
-    __slots__ = ("first", "grown", "keys", "step", "varied")
+    __slots__ = ("first", "grown", "keys", "step", "told", "varied")
 
     def __init__(self, first: Call) -> None:
         self.first = first
@@ -117,6 +117,7 @@ class _Row:
         self.keys = {first.key}
         self.varied = 1  # steps that asked something else
         self.grown = 1  # newest calls of which each holds the one before
+        self.told: dict[str, Reading] = {}
 
 
 class Variants(Detector):
@@ -131,7 +132,7 @@ class Variants(Detector):
         self._rows: dict[str, _Row] = {}  # of tools that gave the same answer twice
 
     def boundary(self, boundary: Boundary) -> Sequence[Reading]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self._forget()
         return NONE
 
@@ -142,24 +143,23 @@ class Variants(Detector):
     def call_ended(self, call: Call) -> Sequence[Reading]:
         last = self._last.get(call.tool)
         if call.mutates or call.spawns:
-            if call.status is CallStatus.OK:
+            if call.status is OK:
                 self._forget()
             return NONE
-        if last is not None and last.result == call.result and last.status is call.status:
-            return self._again(last, call)
+        status = call.status
+        if last is not None and last.result == call.result and last.status is status:
+            return NONE if call.key == last.key else self._again(last, call)
         if call.result is None:
             return NONE
         if self._rows:
             self._rows.pop(call.tool, None)
-        if call.status is CallStatus.OK and not call.polls:
+        if status is OK and not call.polls:
             self._last[call.tool] = call
         elif last is not None:
             del self._last[call.tool]
         return NONE
 
     def _again(self, last: Call, call: Call) -> Sequence[Reading]:
-        if call.key == last.key:
-            return NONE
         row = self._rows.get(call.tool)
         if row is None:
             row = self._rows[call.tool] = _Row(last)
@@ -178,17 +178,31 @@ class Variants(Detector):
         return readings
 
     def _reading(self, signal: str, count: int, row: _Row, call: Call) -> Reading:
-        first = row.first
-        return Reading(
-            signal=signal,
-            count=count,
-            step=call.step,
-            call=call.index,
-            group=(signal, first.index),
-            first_step=first.step,
-            first_call=first.index,
-            redundant=(call.index,),
-        )
+        reading = row.told.get(signal)
+        if reading is None:
+            first = row.first
+            group = (signal, first.index)
+            reading = Reading(signal, 0, 0, None, group, first.step, first.index)
+            row.told[signal] = reading
+        reading.count = count
+        reading.step = call.step
+        reading.call = call.index
+        reading.redundant = (call.index,)
+        return reading
+
+
+def _common(new: str, old: str) -> int:
+    """How many characters both begin with."""
+    least, most = 0, min(len(new), len(old))
+    if new[:most] == old[:most]:
+        return most
+    while least < most:
+        middle = (least + most + 1) // 2
+        if new[:middle] == old[:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _holds(call: Call, last: Call, grew: bool) -> bool:
@@ -202,7 +216,7 @@ def _holds(call: Call, last: Call, grew: bool) -> bool:
         return False
     if last.args_size > len(old):
         return grew and new == old
-    at = next((i for i, (a, b) in enumerate(zip(new, old, strict=False)) if a != b), len(old))
+    at = _common(new, old)
     # one text grew at its end: from here on the old arguments only close it, and what follows
     if old[at : at + 1] == '"' and (call.args_size > len(new) or new.endswith(old[at:])):
         return True

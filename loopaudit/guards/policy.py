@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from loopaudit.findings import Level, Reading, Trip
-from loopaudit.guards.preset import Preset, PresetRule
+from loopaudit.guards.preset import Number, Preset, PresetRule
+from loopaudit.guards.trips import Trips
 from loopaudit.model import Boundary, BoundaryKind
 
 NONE: tuple[Trip, ...] = ()
@@ -21,15 +23,59 @@ _STEPS, _PROGRESS = "request_steps", "progress"
 _RECOVERABLE = frozenset({"repeated_action", "consecutive_errors", "no_progress"})
 
 
+class Seat(NamedTuple):
+    """A rule as it is judged."""
+
+    rank: int  # place among the rules
+    floor: float  # no count below it does anything
+    waits: bool  # judged before the next step
+    over: bool
+    reason: str
+    strongest: Level | None  # given at every count from its threshold on; None: once, or never
+    levels: tuple[tuple[Level, Number], ...]
+    poll: tuple[tuple[Level, Number], ...]  # for readings of known waits
+
+
+class Seats(NamedTuple):
+    """The rules of one set; the same ones serve any number of policies."""
+
+    by_signal: dict[str, Seat]
+    once: frozenset[tuple[str, Level]]  # what is said or done once per chain
+
+
+def seats(rules: Iterable[PresetRule]) -> Seats:
+    by_signal = {rule.signal: _seat(rank, rule) for rank, rule in enumerate(rules)}
+    once = [
+        (rule.signal, level)
+        for rule in rules
+        for level, _ in (rule.thresholds.levels + (rule.poll.levels if rule.poll else ()))
+        if rule.once or level in ONCE
+    ]
+    return Seats(by_signal, frozenset(once))
+
+
+def _seat(rank: int, rule: PresetRule) -> Seat:
+    levels = rule.thresholds.levels
+    poll = levels if rule.poll is None else rule.poll.levels
+    floor = min((number for _, number in levels + poll), default=math.inf)
+    floor = -math.inf if rule.before_step else floor
+    strongest = levels[0][0] if levels and not rule.once and levels[0][0] not in ONCE else None
+    return Seat(rank, floor, rule.before_step, rule.over, rule.reason, strongest, levels, poll)
+
+
 class Policy:
     """`first`: the first rule that holds is the verdict; `each`: every rule may give one.
 
     Within a rule the strongest level that holds counts.
     """
 
-    def __init__(self, preset: Preset, rules: Iterable[PresetRule]) -> None:
-        self._rules = {r.signal: (rank, _floor(r), r) for rank, r in enumerate(rules)}
+    def __init__(
+        self, preset: Preset, rules: Sequence[PresetRule], made: Seats | None = None
+    ) -> None:
+        """`made`: the seats of `rules`, where they are known already."""
+        self._seats, self._once = seats(rules) if made is None else made
         self._first = preset.policy != "each"
+        self._holds = type(self) is Policy and not self._first
         self._told: set[tuple[object, ...]] = set()
         self._waiting: dict[str, Reading] = {}  # for rules judged before the next step
 
@@ -40,78 +86,94 @@ class Policy:
         self, readings: Sequence[Reading], position: int | None, saves_from: int
     ) -> Sequence[Trip]:
         """Verdicts on the readings of one event about the call at `position`, or about a step."""
-        found: list[tuple[int, Trip]] = []
+        seats, first = self._seats, self._first
+        trips: list[Trip] = []
+        last = 0
+        sort = False
         for reading in readings:
-            known = self._rules.get(reading.signal)
-            if known is None:
+            seat = seats.get(reading.signal)
+            if seat is None or reading.count < seat.floor:
                 continue
-            rank, floor, rule = known
-            if rule.before_step:
+            if seat.waits:
                 self._waiting[reading.signal] = reading
                 continue
-            if reading.count < floor or (self._first and found and found[-1][0] < rank):
+            rank = seat.rank
+            if first and trips and last < rank:
                 continue
-            trip = self._verdict(reading, rule, reading.step, position, saves_from)
+            trip = self._verdict(reading, seat, reading.step, position, saves_from)
             if trip is not None:
-                found.append((rank, trip))
-        return self._choose(found) if found else NONE
+                sort = sort or rank < last
+                last = rank
+                trips.append(trip)
+                if self._holds and trip.level is seat.strongest:
+                    reading.held = (rank, trip, reading.poll)
+        return self._choose(trips, sort) if trips else NONE
+
+    def judge_into(
+        self, trips: Trips, readings: Sequence[Reading], position: int | None, saves_from: int
+    ) -> None:
+        """`judge` for recordings: while a count stays where the last level of its rule was met, its
+        verdict is the one that was given then."""
+        last = -1
+        for reading in readings:
+            if reading.held is None:
+                break
+            rank, trip, poll = reading.held
+            if rank < last or reading.count < trip.count or poll is not reading.poll:
+                break
+            last = rank
+        else:
+            for reading in readings:
+                trips.again(reading.held[1], reading.count, reading.step, position, saves_from)
+            return
+        trips.extend(self.judge(readings, position, saves_from))
 
     def before_step(self, step: int) -> Sequence[Trip]:
         """Verdicts due before step number `step`."""
         if not self._waiting:
             return NONE
-        found = []
-        for signal, reading in self._waiting.items():
-            rank, _, rule = self._rules[signal]
-            trip = self._verdict(reading, rule, step, None, step)
-            if trip is not None:
-                found.append((rank, trip))
+        found = [
+            self._verdict(reading, self._seats[signal], step, None, step)
+            for signal, reading in self._waiting.items()
+        ]
         self._waiting.clear()
-        return self._choose(found) if found else NONE
+        trips = [trip for trip in found if trip is not None]
+        return self._choose(trips, True) if trips else NONE
 
     def _verdict(
-        self, reading: Reading, rule: PresetRule, step: int, position: int | None, saves_from: int
+        self, reading: Reading, seat: Seat, step: int, position: int | None, saves_from: int
     ) -> Trip | None:
         count = reading.count
-        limits = rule.poll if reading.poll and rule.poll is not None else rule.thresholds
-        for level, threshold in limits.levels:
-            if not (count > threshold or (count == threshold and not rule.over)):
+        for level, threshold in seat.poll if reading.poll else seat.levels:
+            if count < threshold or (count == threshold and seat.over):
                 continue
-            once = rule.once or level in ONCE
-            if once and (reading.signal, level, reading.group) in self._told:
+            signal, group = reading.signal, reading.group
+            if (signal, level) in self._once and (signal, level, group) in self._told:
                 return None
             return Trip(
-                reading.signal,
+                signal,
                 level,
                 count,
                 threshold,
                 step,
                 position,
-                rule.reason,
+                seat.reason,
                 saves_from=saves_from,
                 first_step=reading.first_step,
-                group=reading.group,
+                group=group,
             )
         return None
 
-    def _choose(self, found: list[tuple[int, Trip]]) -> Sequence[Trip]:
-        if len(found) > 1:
-            found.sort(key=_rank)
-        trips = [trip for _, trip in (found[:1] if self._first else found)]
-        for trip in trips:
-            if trip.level in ONCE or self._rules[trip.detector][2].once:
+    def _choose(self, trips: list[Trip], sort: bool) -> Sequence[Trip]:
+        """Those that are given, in the order of the rules."""
+        if sort:
+            trips.sort(key=lambda trip: self._seats[trip.detector].rank)
+        if self._first:
+            del trips[1:]
+        for trip in trips if self._once else ():
+            if (trip.detector, trip.level) in self._once:
                 self._told.add((trip.detector, trip.level, trip.group))
         return trips
-
-
-def _floor(rule: PresetRule) -> float:
-    """No count below this meets a threshold of `rule`."""
-    levels = rule.thresholds.levels + (rule.poll.levels if rule.poll is not None else ())
-    return min((number for _, number in levels), default=math.inf)
-
-
-def _rank(found: tuple[int, Trip]) -> int:
-    return found[0]
 
 
 class Watchdog(Policy):
@@ -121,8 +183,10 @@ class Watchdog(Policy):
     starts a new one (guards.md §2).
     """
 
-    def __init__(self, preset: Preset, rules: Iterable[PresetRule]) -> None:
-        super().__init__(preset, rules)
+    def __init__(
+        self, preset: Preset, rules: Sequence[PresetRule], made: Seats | None = None
+    ) -> None:
+        super().__init__(preset, rules, made)
         self._base = int(preset.limits["base_steps"])
         self.hard_max = int(preset.limits.get("hard_max_steps", 4 * self._base))
         self._start()
@@ -176,6 +240,7 @@ class Watchdog(Policy):
         ]
 
 
-def policy(preset: Preset, rules: Iterable[PresetRule]) -> Policy:
+def policy(preset: Preset, rules: Sequence[PresetRule], made: Seats | None = None) -> Policy:
     """The policy that `preset` names, over those of its rules that can be decided."""
-    return Watchdog(preset, rules) if preset.policy == "watchdog" else Policy(preset, rules)
+    kind = Watchdog if preset.policy == "watchdog" else Policy
+    return kind(preset, rules, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,12 +64,21 @@ class PresetRule:
 
     def make(self) -> Detector:
         """A fresh detector. Raises `ConfigError` where it does not take the options."""
-        try:
-            return self.detector_class(**self.options)
-        except Exception as error:  # whatever an extension raises
-            raise ConfigError(
-                f"guard rule {self.signal}: {self.detector} does not take its options: {error}"
-            ) from error
+        return self.maker()()
+
+    def maker(self) -> Callable[[], Detector]:
+        """What makes the detectors of any number of runs; it raises as `make` does."""
+        kind, options = self.detector_class, dict(self.options)
+
+        def made() -> Detector:
+            try:
+                return kind(**options)
+            except Exception as error:  # whatever an extension raises
+                raise ConfigError(
+                    f"guard rule {self.signal}: {self.detector} does not take its options: {error}"
+                ) from error
+
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from loopaudit.detectors.base import Detector
+from loopaudit.detectors.base import MODEL_STEP, USER, Detector
+from loopaudit.detectors.base import NONE as NOTHING
 from loopaudit.errors import ExtensionError
 from loopaudit.findings import Reading, Trip
 from loopaudit.guards import policy as policies
 from loopaudit.guards.policy import NONE, Policy, Watchdog
 from loopaudit.guards.preset import Preset, PresetRule
-from loopaudit.model import Boundary, BoundaryKind, Call, Run, Step
+from loopaudit.guards.trips import Trips
+from loopaudit.model import Boundary, Call, Run, Step
 
 Handlers = tuple[Callable[[Any], Sequence[Reading]], ...]
 
@@ -33,42 +36,31 @@ class GuardSession:
         observe: Callable[[Reading], object] | None = None,
         policy: Callable[[Preset, list[PresetRule]], Policy] | None = None,
     ) -> None:
-        preset = preset.for_task(task_type)
-        self.preset = preset
+        plan = _plan(preset, task_type, missing)
+        self.preset = preset = plan.preset
         self.ended = False  # an exhausted budget: nothing is fed until the next user message
         self._observe = observe
         self._next = 0  # index of the next step
-        self._detectors: list[Detector] = []
-        self._missing: list[tuple[str, str]] = []
-        decidable = self._open(preset, missing)
-        self._policy = (policy or policies.policy)(preset, decidable)
-        self._boundary = self._handlers("boundary")
-        self._step_started = self._handlers("step_started")
-        self._call_proposed = self._handlers("call_proposed")
-        self._call_ended = self._handlers("call_ended")
-        self._step_ended = self._handlers("step_ended")
-        self._run_ended = self._handlers("run_ended")
-
-    def _open(self, preset: Preset, missing: frozenset[str]) -> list[PresetRule]:
-        """Make each detector once; the rules that can be decided."""
-        decidable, made, lacking = _decidable(preset, missing)
-        self._missing += lacking
-        self._detectors = [rule.make() for rule in made]
-        return decidable
-
-    def _handlers(self, event: str) -> Handlers:
-        """Methods of the detectors that override `event`; an unused event costs nothing."""
-        base = getattr(Detector, event)
-        return tuple(
-            getattr(detector, event)
-            for detector in self._detectors
-            if getattr(type(detector), event) is not base
-        )
+        self._missing = plan.undecidable
+        self._detectors = [make() for make in plan.detectors]
+        if policy is None:
+            self._policy = policies.policy(preset, plan.rules, plan.seats)
+        else:
+            self._policy = policy(preset, plan.rules)
+        self._handlers = {
+            event: tuple([getattr(self._detectors[i], event) for i in numbers])
+            for event, numbers in plan.heard.items()
+        }
+        self._boundary = self._handlers["boundary"]
+        self._step_started = self._handlers["step_started"]
+        self._call_proposed = self._handlers["call_proposed"]
+        self._call_ended = self._handlers["call_ended"]
+        self._step_ended = self._handlers["step_ended"]
+        self._run_ended = self._handlers["run_ended"]
 
     def hears(self, event: str) -> bool:
         """Whether any detector listens to `event`, a method of `Detector`."""
-        handlers: Handlers = getattr(self, f"_{event}")
-        return bool(handlers)
+        return bool(self._handlers[event])
 
     def before_step(self, step_index: int, at: float | None = None) -> Sequence[Trip]:
         """Limits judged before a model step is asked for. A compaction is no such step."""
@@ -76,11 +68,12 @@ class GuardSession:
         if self.ended:
             return NONE
         trips = self._policy.before_step(step_index)
-        self.ended = any(trip.final for trip in trips)
+        if trips:
+            self.ended = any(trip.final for trip in trips)
         return trips
 
     def boundary(self, boundary: Boundary) -> Sequence[Trip]:
-        if boundary.kind is BoundaryKind.USER:
+        if boundary.kind is USER:
             self.ended = False
         if self.ended:
             return NONE
@@ -104,23 +97,59 @@ class GuardSession:
     def run_ended(self, run: Run) -> Sequence[Trip]:
         return NONE if self.ended else self._feed(self._run_ended, run, None)
 
+    def replay(self, steps: Iterable[Step]) -> Trips:
+        """The verdicts on recorded steps and the boundaries before them: those of the events one by
+        one, in less time."""
+        trips = Trips()
+        started, ended = self._step_started, self._step_ended
+        proposed, answered = self._call_proposed, self._call_ended
+        for step in steps:
+            for boundary in step.before:
+                trips.extend(self.boundary(boundary))
+            if step.kind is MODEL_STEP and (told := self.before_step(step.index, step.at)):
+                trips.extend(told)
+            self._next = step.index + 1
+            if self.ended:
+                continue
+            if found := self._readings(started, step):
+                self._judge(trips, found, None)
+            if proposed:
+                for call in step.calls:
+                    if found := self._readings(proposed, call):
+                        self._judge(trips, found, call.position)
+            for call in step.calls:
+                if found := self._readings(answered, call):
+                    self._judge(trips, found, call.position)
+            if found := self._readings(ended, step):
+                self._judge(trips, found, None)
+        return trips
+
     def _feed(self, handlers: Handlers, event: Any, position: int | None) -> Sequence[Trip]:
-        found: Sequence[Reading] = ()
-        try:
-            for handle in handlers:
-                readings = handle(event)
-                if readings:
-                    found = [*found, *readings] if found else readings
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise _broken(handle, error) from error
+        found = self._readings(handlers, event)
         if not found:
             return NONE
         if self._observe is not None:
             for reading in found:
                 self._observe(reading)
         return self._policy.judge(found, position, self._next)
+
+    def _judge(self, trips: Trips, found: Sequence[Reading], position: int | None) -> None:
+        if self._observe is not None:
+            for reading in found:
+                self._observe(reading)
+        self._policy.judge_into(trips, found, position, self._next)
+
+    def _readings(self, handlers: Handlers, event: Any) -> Sequence[Reading]:
+        found: Sequence[Reading] = NOTHING
+        try:
+            for handle in handlers:
+                if readings := handle(event):
+                    found = (*found, *readings) if found else readings
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _broken(handle, error) from error
+        return found
 
     @property
     def undecidable(self) -> list[tuple[str, str]]:
@@ -143,16 +172,38 @@ class GuardSession:
         return self._policy.budget if isinstance(self._policy, Watchdog) else None
 
 
-_Decidable = tuple[list[PresetRule], list[PresetRule], list[tuple[str, str]]]
-_decided: dict[tuple[int, frozenset[str]], tuple[Preset, _Decidable]] = {}  # by identity of the set
+_EVENTS = (
+    "boundary",
+    "step_started",
+    "call_proposed",
+    "call_ended",
+    "step_ended",
+    "run_ended",
+)
 
 
-def _decidable(preset: Preset, missing: frozenset[str]) -> _Decidable:
-    """Rules that can be decided, those that make their detectors, and (signal, what is missing) of
-    the others. Remembered: every run asks."""
-    known = _decided.get((id(preset), missing))
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What runs of one task type share under one preset, if they lack the same things."""
+
+    of: Preset
+    preset: Preset  # the same for the task type
+    rules: list[PresetRule]  # those that can be decided
+    undecidable: list[tuple[str, str]]  # (signal, what is missing) of the others
+    detectors: list[Callable[[], Detector]]
+    heard: dict[str, list[int]]  # event -> the detectors that override it; others cost nothing
+    seats: policies.Seats
+
+
+_plans: dict[tuple[int, str | None, frozenset[str]], _Plan] = {}  # by identity of the preset
+
+
+def _plan(of: Preset, task_type: str | None, missing: frozenset[str]) -> _Plan:
+    """Remembered: every run asks, and many runs are short."""
+    known = _plans.get((id(of), task_type, missing))
     if known is not None:
-        return known[1]
+        return known
+    preset = of.for_task(task_type)
     rules: list[PresetRule] = []
     undecidable: list[tuple[str, str]] = []
     for rule in preset.rules:
@@ -163,11 +214,19 @@ def _decidable(preset: Preset, missing: frozenset[str]) -> _Decidable:
             undecidable += [(rule.signal, need) for need in sorted(lacking)]
         else:
             rules.append(rule)
-    found = rules, list(made_once(rules)), undecidable
-    if len(_decided) >= 64:  # sets made for one task type come and go
-        _decided.clear()
-    _decided[id(preset), missing] = preset, found
-    return found
+    made = made_once(rules)
+    kinds = [rule.detector_class for rule in made]
+    heard = {
+        event: [i for i, kind in enumerate(kinds) if getattr(kind, event) is not of_base]
+        for event in _EVENTS
+        for of_base in [getattr(Detector, event)]
+    }
+    makers = [rule.maker() for rule in made]
+    plan = _Plan(of, preset, rules, undecidable, makers, heard, policies.seats(rules))
+    if len(_plans) >= 64:  # sets made to try thresholds come and go
+        _plans.clear()
+    _plans[id(of), task_type, missing] = plan
+    return plan
 
 
 def made_once(rules: Sequence[PresetRule]) -> list[PresetRule]:

@@ -99,7 +99,7 @@ def predicted(runs: Sequence[Run], guard: Preset, task_type: str | None) -> tupl
     least = most = 0
     for run in runs:
         session = GuardSession(guard, task_type=task_type, missing=run.missing)
-        trips = replay_run(run, [session])[0] + service.get(run.id, [])
+        trips = [*replay_run(run, [session])[0], *service.get(run.id, [])]
         stops = [trip.saves_from for trip in trips if trip.level.stops]
         least += _behind(run, min(stops, default=None))
         most += _behind(run, min((trip.saves_from for trip in trips), default=None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
@@ -40,34 +40,57 @@ class Chain:
         return self.last.step if self.last.first_step is None else self.last.first_step
 
 
-def chains(run: Run, readings: Iterable[Reading], preset: Preset) -> list[Chain]:
-    """Chains of the rules that report, in order of their first reading."""
-    rules = {rule.signal: rule for rule in preset.rules if rule.report is not None}
-    step_of = [step.index for step in run.steps for _ in step.calls]
-    found: dict[tuple[str, Hashable], Chain] = {}
-    for reading in readings:
-        rule = rules.get(reading.signal)
-        if rule is None:
-            continue
-        chain = found.get((reading.signal, reading.group))
+class Chains:
+    """Takes in the readings of a run as they come, and keeps what they add up to."""
+
+    def __init__(self, preset: Preset) -> None:
+        self.preset = preset
+        self._found: list[Chain] = []  # in order of their first reading
+        #: by signal, of the rules that report: the rule, and its chains by group
+        self._by_signal: dict[str, tuple[PresetRule, dict[Hashable, Chain]]] = {
+            rule.signal: (rule, {}) for rule in preset.rules if rule.report is not None
+        }
+
+    def add(self, reading: Reading) -> None:
+        chain = reading.kept
         if chain is None:
-            chain = found[reading.signal, reading.group] = Chain(rule, reading)
-        chain.last = reading
+            chain = reading.kept = self._chain(reading)
+        if not chain:
+            return
         chain.calls += reading.redundant
-        chain.bare += reading.redundant_steps
-        chain.steps.update(step_of[call] for call in reading.redundant)
-        chain.steps.update(reading.redundant_steps)
+        if reading.redundant_steps:
+            chain.bare += reading.redundant_steps
         if reading.redundant_text is not None:
             chain.texts[reading.step] = reading.redundant_text
-            chain.steps.add(reading.step)
         if reading.attempts:
             chain.attempts[reading.step] = reading.attempts
-        chain.poll = reading.poll
         if reading.retryable is not None:
             chain.retryable = reading.retryable and chain.retryable is not False
         if not chain.reported:
-            chain.reported = reading.count >= report_from(rule, reading.poll)
-    return list(found.values())
+            chain.reported = reading.count >= report_from(chain.rule, reading.poll)
+
+    def _chain(self, reading: Reading) -> Chain | bool:
+        """The chain of a reading seen for the first time; False if its rule reports nothing."""
+        known = self._by_signal.get(reading.signal)
+        if known is None:
+            return False
+        rule, by_group = known
+        chain = by_group.get(reading.group)
+        if chain is None:
+            chain = by_group[reading.group] = Chain(rule, reading)
+            self._found.append(chain)
+        chain.last = reading
+        return chain
+
+    def of(self, run: Run) -> list[Chain]:
+        """Chains of the rules that report, in order of their first reading."""
+        if self._found:
+            step_of = [step.index for step in run.steps for _ in step.calls]
+            for chain in self._found:
+                chain.steps = {step_of[call] for call in chain.calls}
+                chain.steps.update(chain.bare, chain.texts)
+                chain.poll = chain.last.poll
+        return self._found
 
 
 def report_from(rule: PresetRule, poll: bool) -> float:

@@ -56,7 +56,7 @@ def _trips(again: Again, preset: Preset, rule: PresetRule) -> Sequence[Trip]:
     trips = again.node.item.found.trips.get(preset.name)
     if trips is None:  # not a set that was asked for
         return ()
-    trips += verdicts
+    trips.extend(verdicts)
     trips.sort(key=lambda trip: trip.step)
     return verdicts
 

@@ -14,32 +14,26 @@ from loopaudit.findings import (
     Finding,
     NotLoop,
     Place,
-    Reading,
     Retryable,
     Waste,
     WasteStep,
 )
-from loopaudit.guards.preset import Preset
 from loopaudit.model import Call, Run, Step, UsageMark, add
 from loopaudit.replay.advice import advise
-from loopaudit.replay.chains import Chain, chains, groups, report_from, storms
+from loopaudit.replay.chains import Chain, Chains, groups, report_from, storms
 from loopaudit.replay.storms import storm
 from loopaudit.replay.verdicts import confidence, ended_by, reason, retryable
 
 
 def judge(
-    run: Run,
-    readings: Sequence[Reading],
-    preset: Preset,
-    dismissed: Iterable[tuple[str, int, str]],
+    run: Run, counted: Chains, dismissed: Iterable[tuple[str, int, str]]
 ) -> tuple[list[Finding], list[NotLoop]]:
     """Findings of a run in order of their onset, and what looks like a loop and is none.
 
-    `readings` are those that the preset's detectors made on this run, in order; `dismissed` what
-    they put aside. Money is left out.
+    `counted` is what the preset's detectors counted on this run, `dismissed` what they put aside.
+    Money is left out.
     """
-    preset = preset.for_task(run.task_type)
-    found = chains(run, readings, preset) if readings else []
+    found, preset = counted.of(run), counted.preset
     reported = [chain for chain in found if chain.reported and chain.steps]
     calls = run.calls if reported else []
     own = _own_tokens(run) if reported else None

@@ -21,7 +21,7 @@ def meter(runs: Sequence[tuple[RunResult, Priced]], presets: Iterable[Preset]) -
             continue
         steps = [(found.run.id, _steps(found, priced)) for found, priced in runs]
         for verdict in replay_service(steps, ServiceSession(preset)):
-            by_id[verdict.run].trips[preset.name].append(verdict.trip)
+            by_id[verdict.run].trips[preset.name].extend([verdict.trip])
         for found in by_id.values():
             found.trips[preset.name].sort(key=lambda trip: trip.step)
 

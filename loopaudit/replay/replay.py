@@ -6,41 +6,26 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from loopaudit.findings import Trip, Verdict
+from loopaudit.findings import Verdict
 from loopaudit.guards.service import ServiceSession
 from loopaudit.guards.session import GuardSession
-from loopaudit.model import BoundaryKind, Run, Step, StepKind
+from loopaudit.guards.trips import Trips
+from loopaudit.model import BoundaryKind, Run, Step
 
 
-def replay_run(run: Run, sessions: Sequence[GuardSession]) -> list[list[Trip]]:
+def replay_run(run: Run, sessions: Sequence[GuardSession]) -> list[Trips]:
     """Every verdict of each session on `run`, in order. The recording runs on after a stop."""
     return [_replay(run, session) for session in sessions]
 
 
-def _replay(run: Run, session: GuardSession) -> list[Trip]:
-    trips: list[Trip] = []
-    proposed = session.call_proposed if session.hears("call_proposed") else None
-    ended = session.call_ended
-    for step in run.steps:
-        for boundary in step.before:
-            trips += session.boundary(boundary)
-        if step.kind is StepKind.MODEL:
-            trips += session.before_step(step.index, step.at)
-        trips += session.step_started(step)
-        if proposed is not None:
-            for call in step.calls:
-                trips += proposed(call)
-        for call in step.calls:
-            if told := ended(call):
-                trips += told
-        if told := session.step_ended(step):
-            trips += told
+def _replay(run: Run, session: GuardSession) -> Trips:
+    trips = session.replay(run.steps)
     for boundary in run.after:
-        trips += session.boundary(boundary)
+        trips.extend(session.boundary(boundary))
     stopped = any(boundary.kind is BoundaryKind.GUARD_STOP for boundary in run.after)
     if stopped or run.attempts_after:  # a next step was due: a guard forbade it, or it only failed
-        trips += session.before_step(len(run.steps))
-    trips += session.run_ended(run)
+        trips.extend(session.before_step(len(run.steps)))
+    trips.extend(session.run_ended(run))
     return trips
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 
-from loopaudit.findings import Failure, Finding, InputSummary, NotLoop, Trip
+from loopaudit.findings import Failure, Finding, InputSummary, NotLoop
+from loopaudit.guards.trips import Trips
 from loopaudit.keys import digest
 from loopaudit.model import (
     BUCKETS,
@@ -116,7 +117,7 @@ class RunResult:
     content: int  # digest of everything the run holds, 0 where the log has ids of its own
     findings: list[Finding] = field(default_factory=list)
     not_loops: list[NotLoop] = field(default_factory=list)
-    trips: dict[str, list[Trip]] = field(default_factory=dict)  # by preset
+    trips: dict[str, Trips] = field(default_factory=dict)  # by preset
     undecidable: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     inherited: set[int] = field(default_factory=set)  # steps owned by another run
     spawns: list[Spawn] = field(default_factory=list)  # calls that start agents

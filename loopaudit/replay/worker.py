@@ -8,7 +8,7 @@ from functools import partial
 
 from loopaudit import plugins
 from loopaudit.effects import ToolTable
-from loopaudit.findings import Failure, Reading
+from loopaudit.findings import Failure
 from loopaudit.guards.presets import Preset
 from loopaudit.guards.session import GuardSession
 from loopaudit.ingest.counting import tokenizer
@@ -20,6 +20,7 @@ from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.sources import Source
 from loopaudit.masks import mask
 from loopaudit.model import Run
+from loopaudit.replay.chains import Chains
 from loopaudit.replay.crossing import record
 from loopaudit.replay.hindsight import judge
 from loopaudit.replay.replay import replay_run
@@ -95,23 +96,23 @@ def lasts(result: JobResult) -> bool:
 def replay(run: Run, plan: Plan) -> RunResult:
     """One run through all presets, and hindsight on what the default one counted."""
     run.task_type = plan.task_type or infer(run, plan.task_rules)
-    readings: list[Reading] = []
+    counted = Chains(plan.default.for_task(run.task_type))
     loaded = plan.guards if plan.default in plan.guards else (*plan.guards, plan.default)
     sessions = [
         GuardSession(
             preset,
             task_type=run.task_type,
             missing=run.missing,
-            observe=readings.append if preset is plan.default else None,
+            observe=counted.add if preset is plan.default else None,
         )
         for preset in loaded
     ]
     watcher = sessions[loaded.index(plan.default)]
     trips = replay_run(run, sessions)
-    findings, not_loops = judge(run, readings, plan.default, watcher.dismissed())
+    findings, not_loops = judge(run, counted, watcher.dismissed())
     undecidable = [list(session.undecidable) for session in sessions]
     crossings = {preset.name: record(run, preset) for preset in plan.traced}
-    del sessions, watcher, readings  # they hold on to calls, which the columns replace
+    del sessions, watcher, counted  # they hold on to calls, which the columns replace
     started = spawns(run, plan.mask)
     table, content = columns(run)
     result = RunResult(run, table, content, findings=findings, not_loops=not_loops)

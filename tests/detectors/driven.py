@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 from loopaudit.detectors.base import Detector
@@ -82,20 +83,24 @@ def run_of(
 
 
 def readings(detector: Detector, run: Run) -> list[Reading]:
-    """All readings, in the order of events that `detectors.base` lays down."""
+    """Copies of all readings, in the order of events that `detectors.base` lays down."""
     found: list[Reading] = []
+
+    def take(said: Sequence[Reading]) -> None:
+        found.extend(map(copy, said))
+
     for step in run.steps:
         for boundary in step.before:
-            found += detector.boundary(boundary)
-        found += detector.step_started(step)
+            take(detector.boundary(boundary))
+        take(detector.step_started(step))
         for call in step.calls:
-            found += detector.call_proposed(call)
+            take(detector.call_proposed(call))
         for call in step.calls:
-            found += detector.call_ended(call)
-        found += detector.step_ended(step)
+            take(detector.call_ended(call))
+        take(detector.step_ended(step))
     for boundary in run.after:
-        found += detector.boundary(boundary)
-    found += detector.run_ended(run)
+        take(detector.boundary(boundary))
+    take(detector.run_ended(run))
     return found
 
 

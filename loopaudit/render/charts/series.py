@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -110,7 +110,7 @@ def spans(findings: Sequence[Finding]) -> list[Span]:
     return sorted(found, key=lambda span: (span.onset, span.last, span.rule))
 
 
-def marks(trips: dict[str, list[Trip]]) -> list[Mark]:
+def marks(trips: Mapping[str, Sequence[Trip]]) -> list[Mark]:
     """First intervention and first stop of each guard set."""
     out = []
     for guard in sorted(trips):
