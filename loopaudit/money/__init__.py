@@ -7,8 +7,8 @@ or has wrong), else from the maintained package `genai-prices`, imported when it
 never over the network. Nothing is ever priced by a default.
 """
 
-from loopaudit.money.book import PriceBook, prepare
+from loopaudit.money.book import PriceBook, dates, prepare
 from loopaudit.money.names import is_model
 from loopaudit.money.rates import MODES, Rates, Tier, pico, usd
 
-__all__ = ["MODES", "PriceBook", "Rates", "Tier", "is_model", "pico", "prepare", "usd"]
+__all__ = ["MODES", "PriceBook", "Rates", "Tier", "dates", "is_model", "pico", "prepare", "usd"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
@@ -68,13 +68,16 @@ class PriceBook:
         rates = self.rates(model, at, service)
         return None if rates is None else rates.cost(usage)
 
-    def price_date(self, last: float | None = None) -> str | None:
+    def price_date(
+        self, last: float | None = None, dates: Sequence[float] | None = None
+    ) -> str | None:
         """ISO date of the newest price in the list when the last response was made (None: today).
 
         Not later: the same logs would be shown with another date each time a price changes.
-        None where the list dates no price as early as that.
+        None where the list dates no price as early as that. `dates`: see `dates`, where known.
         """
-        newest = _price_list().newest(self._now if last is None else min(last, self._now))
+        today = self._now if last is None else min(last, self._now)
+        newest = max((at for at in _dates(dates) if at <= today), default=0.0)
         return datetime.fromtimestamp(newest, UTC).date().isoformat() if newest > 0 else None
 
     @property
@@ -291,6 +294,15 @@ def prepare() -> None:
     with suppress(Exception):
         _price_list()
         _overlay()
+
+
+def dates() -> list[float]:
+    """When the list says that a price began, epoch seconds, sorted."""
+    return sorted(_price_list().starts())
+
+
+def _dates(known: Sequence[float] | None) -> Sequence[float]:
+    return dates() if known is None else known
 
 
 @cache

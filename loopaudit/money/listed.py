@@ -97,17 +97,17 @@ class PriceList:
                     return self._listing(provider, model)
         return None
 
-    def newest(self, today: float) -> float:
-        """The latest moment up to `today` at which the list dates a price."""
-        newest = -math.inf
+    def starts(self) -> set[float]:
+        """The moments at which the list dates a price."""
+        found = set()
         for provider in self._providers.values():
             for model in provider.models:
                 prices = model.prices if isinstance(model.prices, list) else []
                 for dated in (*prices, *(model.price_variants or ())):
                     start = _start(dated.constraint)
-                    if newest < start <= today:
-                        newest = start
-        return newest
+                    if math.isfinite(start):
+                        found.add(start)
+        return found
 
     def _listing(self, provider: str, model: ModelInfo) -> Listing | None:
         dated = (

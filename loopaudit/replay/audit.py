@@ -26,9 +26,9 @@ from loopaudit.ingest.salvage import CUT_TAIL
 from loopaudit.ingest.sources import Found, Source, discover
 from loopaudit.masks import from_settings
 from loopaudit.model import Skip
-from loopaudit.money import PriceBook, prepare, usd
+from loopaudit.money import prepare, usd
 from loopaudit.replay import cached
-from loopaudit.replay.cached import Cache
+from loopaudit.replay.cached import Cache, KnownPrices
 from loopaudit.replay.delegation import delegated
 from loopaudit.replay.merge import (
     adopt,
@@ -38,9 +38,10 @@ from loopaudit.replay.merge import (
     mark_inherited,
 )
 from loopaudit.replay.meter import meter
+from loopaudit.replay.pool import uncollected
 from loopaudit.replay.results import JobResult, RunResult
-from loopaudit.replay.stored import take
 from loopaudit.replay.savings import mean_spins, stops_of
+from loopaudit.replay.stored import take
 from loopaudit.replay.tools import worst_tools
 from loopaudit.replay.totals import (
     Ledger,
@@ -51,7 +52,9 @@ from loopaudit.replay.totals import (
     estimate_outputs,
     note_gaps,
     price,
+    price_book,
     recorded_usd,
+    run_pico,
     run_tokens,
     run_usd,
     union,
@@ -113,6 +116,7 @@ class Everything:
     found: Found
     results: list[JobResult]
     cache: str = ""  # what the cache had of them, or why it is not used, in words
+    prices: KnownPrices | None = None
 
 
 def read_all(options: AuditOptions) -> Everything:
@@ -120,17 +124,22 @@ def read_all(options: AuditOptions) -> Everything:
     place = store.read(options.settings or Settings()) if options.cache else None
     found = discover(options.paths)
     known = take(found, plan)  # results made elsewhere
-    cache = cached.opened(plan, place, found.sources)
+    cache = cached.opened(plan, place, found.sources, options.settings or Settings())
     try:
         results = known.results + _read(found.sources, cache, options)
     finally:
         cache.close()
     found.sources += known.sources
-    return Everything(plan, found, results, cache.told)
+    return Everything(plan, found, results, cache.told, prices=cache.prices)
 
 
 def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
     """Drop what stands twice, price, rank and judge."""
+    with uncollected():
+        return _conclude_all(everything, options)
+
+
+def _conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
     plan, found, results = everything.plan, everything.found, everything.results
     report = Report(__version__)
     report.skips = list(found.skips)
@@ -157,7 +166,7 @@ def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report,
     for skip in report.skips:
         if skip.reason == CUT_TAIL and skip.path not in fresh:
             skip.reason = "cut last line"  # nobody writes there any more: it is lost
-    audited = _price_all(runs, options, report, now)
+    audited = _price_all(runs, options, report, now, everything.prices)
     report.totals.duplicates_removed += copies
     meter([(item.found, item.priced) for item in audited], plan.guards)
     _rank(audited, report, plan)
@@ -255,10 +264,13 @@ def _rename(found: RunResult, name: str) -> None:
 
 
 def _price_all(
-    runs: list[RunResult], options: AuditOptions, report: Report, now: float
+    runs: list[RunResult],
+    options: AuditOptions,
+    report: Report,
+    now: float,
+    known: KnownPrices | None,
 ) -> list[AuditedRun]:
-    settings = options.settings or Settings()
-    book = PriceBook(settings.table("prices"), place=partial(settings.place, "prices"))
+    book = price_book(options.settings or Settings())
     window = (options.since, options.until)
     windowed = window != (None, None)
     ledger = Ledger()
@@ -270,7 +282,7 @@ def _price_all(
     for found in runs:
         if options.estimate:
             estimate_outputs(found)
-        priced = price(found, book, window)
+        priced = price(found, book, window, b"" if known is None else known.by)
         if windowed and not priced.own:
             outside.append(found)
             continue
@@ -279,17 +291,19 @@ def _price_all(
         last = found.run.ended  # a log without times cannot tell
         summary.still_running = last is not None and 0 <= now - last < STILL_RUNNING
         totals.runs += 1
-        totals.responses += sum(1 for i in priced.own if not found.columns.compaction[i])
+        totals.responses += len(priced.own) - sum(
+            map(found.columns.compaction.__getitem__, priced.own)
+        )
         totals.calls += summary.calls
         totals.calls_failed += summary.calls_failed
         totals.duplicates_removed += found.run.duplicates
         totals.tokens = add_tokens(totals.tokens, summary.tokens)
         if summary.inherited_tokens is not None:
             totals.inherited_tokens = (totals.inherited_tokens or 0) + summary.inherited_tokens
-        for i in priced.own:
-            if priced.cost[i] >= 0:
-                money += priced.cost[i]
-                priced_any = True
+        cost = run_pico(priced, priced.own)
+        if cost is not None:
+            money += cost
+            priced_any = True
         if summary.recorded_usd is not None:
             totals.recorded_usd = (totals.recorded_usd or Decimal()) + summary.recorded_usd
         audited.append(AuditedRun(found, priced, summary))
@@ -297,7 +311,7 @@ def _price_all(
     if priced_any:
         ends = [one.found.run.ended for one in audited]
         last = None if None in ends else max(end for end in ends if end is not None)
-        totals.price_date = book.price_date(last)
+        totals.price_date = book.price_date(last, None if known is None else known.dates)
     conclude(totals, ledger, _losses(report))
     totals.reasons += inherited_unseen(runs)
     report.meta["outside"] = _extent(outside)

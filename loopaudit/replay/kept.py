@@ -54,5 +54,11 @@ def loads(data: bytes) -> Any:
     return _Reader(io.BytesIO(data)).load()
 
 
+def loads_all(data: bytes, number: int) -> list[Any]:
+    """The same of so many values, one after the other."""
+    stream = io.BytesIO(data)
+    return [_Reader(stream).load() for _ in range(number)]
+
+
 def dumps(value: Any) -> bytes:
     return pickle.dumps(value, 5)

@@ -37,8 +37,8 @@ _PROTOCOL = 5
 _KILLED = "the process that read it was killed, most likely for want of memory"
 
 Progress = Callable[[int], None]  # bytes read since the last call
-#: takes a result that may be kept: number of the job, what was looked at, the result pickled
-Keep = Callable[[int, Evidence, bytes], None]
+#: takes a result that may be kept: number of the job, what was looked at, the result, and pickled
+Keep = Callable[[int, Evidence, JobResult, bytes], None]
 #: a result pickled, and what was looked at; None: it is not to be kept
 _Answer = tuple[bytes, Evidence | None]
 
@@ -68,7 +68,7 @@ def run_jobs(
         if i not in done:
             done[i], seen = _quietly(job, plan)
             if keep is not None and seen is not None:
-                keep(i, seen, pickle.dumps(done[i], _PROTOCOL))
+                keep(i, seen, done[i], pickle.dumps(done[i], _PROTOCOL))
             tell(sizes[i])
     return [done[i] for i in range(len(jobs))]
 
@@ -129,7 +129,7 @@ def _parallel(
                     for i, (data, seen) in zip(lot, answers, strict=True):
                         done[i] = pickle.loads(data)
                         if keep is not None and seen is not None:
-                            keep(i, seen, data)
+                            keep(i, seen, done[i], data)
                         progress(i)
                 if answer is not None and left:
                     busy[ready] = process, _give(ready, left.pop(), jobs)
@@ -261,15 +261,22 @@ def _quietly(job: list[Source], plan: Plan) -> tuple[JobResult, Evidence | None]
 
     With what was looked at for it, where the same files will always give the same result.
     """
-    enabled = gc.isenabled()
-    gc.disable()
     try:
-        with evidence.watching() as seen:
+        with uncollected(), evidence.watching() as seen:
             result = run_job(job, plan)
         return result, seen if seen.sound and lasts(result) else None
     except MemoryError:
         lost = JobResult(skips=[Skip(s.path, None, "not enough memory to read it") for s in job])
         return lost, None
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No cyclic collector meanwhile."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if enabled:
             gc.enable()

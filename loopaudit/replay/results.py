@@ -109,6 +109,17 @@ class Spawn:
 
 
 @dataclass(slots=True)
+class Listed:
+    """What the list says that each step of a run costs, whether or not it counts here."""
+
+    by: bytes  # digest of the user's own table, which comes before the list
+    cost: array[int]  # picodollars, `UNKNOWN` where it cannot be told
+    caveats: list[tuple[int, str]]  # (step, what its price rests on that the log does not tell)
+    modes: dict[int, str]  # step -> the mode (fast, batch …) that its model has no price for
+    outputs: dict[int, int]  # step redundant in part -> what its output cost
+
+
+@dataclass(slots=True)
 class RunResult:
     """A run as replayed, without its steps."""
 
@@ -123,6 +134,7 @@ class RunResult:
     spawns: list[Spawn] = field(default_factory=list)  # calls that start agents
     asked: int | None = None  # digest of what the run was asked to do, masked
     crossings: dict[str, Crossings] = field(default_factory=dict)  # by preset, where asked for
+    listed: Listed | None = None  # its prices, where they are known already
 
 
 @dataclass(slots=True)

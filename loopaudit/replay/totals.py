@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 
 from loopaudit.findings import Completeness, Finding, Tokens, Totals, Waste, WasteStep
 from loopaudit.formats.usages import SPREAD
@@ -15,8 +16,10 @@ from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT
 from loopaudit.model import BUCKETS, UsageMark
 from loopaudit.money import PriceBook, is_model, usd
 from loopaudit.money.rates import mode_of
-from loopaudit.replay.results import MARKS, UNKNOWN, RunResult, StepColumns
+from loopaudit.replay.results import MARKS, UNKNOWN, Listed, RunResult, StepColumns
+from loopaudit.settings import Settings
 
+_REPORTED = MARKS.index(UsageMark.REPORTED)
 _ABSENT = MARKS.index(UsageMark.ABSENT)
 _LOWER = MARKS.index(UsageMark.LOWER_BOUND)
 _ESTIMATED = MARKS.index(UsageMark.ESTIMATED)
@@ -104,16 +107,38 @@ def _note(found: RunResult, note: str) -> int:
     return notes.index(note)
 
 
-def price(found: RunResult, book: PriceBook, window: tuple[float | None, float | None]) -> Priced:
-    """What each step of a run cost by the list, and which steps count."""
+def price_book(settings: Settings) -> PriceBook:
+    """The list under the user's table. Raises `ConfigError`."""
+    return PriceBook(settings.table("prices"), place=partial(settings.place, "prices"))
+
+
+def price(
+    found: RunResult,
+    book: PriceBook,
+    window: tuple[float | None, float | None],
+    by: bytes = b"",
+) -> Priced:
+    """What each step of a run cost by the list, and which steps count.
+
+    `by` names the user's table: prices that were found with it before are taken as they are.
+    """
     table = found.columns
     since, until = window
-    cost = array("q", [UNKNOWN]) * len(table)
     own: Sequence[int] = range(len(table))
     counts: Container[int] = own
     if found.inherited or since is not None or until is not None:
         own = [i for i in own if i not in found.inherited and _inside(table.at[i], since, until)]
         counts = frozenset(own)
+    known = found.listed
+    if known is None or not by or known.by != by:
+        known = listed(found, book)
+    return Priced(known.cost, own, counts, known.caveats, known.modes, known.outputs)
+
+
+def listed(found: RunResult, book: PriceBook, by: bytes = b"") -> Listed:
+    """What each step of a run costs by the list."""
+    table = found.columns
+    cost = array("q", [UNKNOWN]) * len(table)
     caveats: list[tuple[int, str]] = []
     modes: dict[int, str] = {}
     models, services = table.models, table.services
@@ -139,7 +164,15 @@ def price(found: RunResult, book: PriceBook, window: tuple[float | None, float |
                     outputs[i] = amount - (rates.cost(rest) or 0)
                 if usage.cache_write_unsplit or usage.web_searches:
                     caveats += [(i, what) for what in rates.caveats(usage)]
-    return Priced(cost, own, counts, caveats, modes, outputs)
+    return Listed(by, cost, caveats, modes, outputs)
+
+
+def is_dated(found: RunResult) -> bool:
+    """Whether all responses that have a price have a time: else they cost what they do today."""
+    table = found.columns
+    return not any(
+        at != at and mark != _ABSENT for at, mark in zip(table.at, table.marks, strict=True)
+    )
 
 
 def _inside(at: float, since: float | None, until: float | None) -> bool:
@@ -184,6 +217,10 @@ def run_usd(priced: Priced, steps: Iterable[int]) -> Decimal | None:
     return None if known is None else usd(known)
 
 
+def run_pico(priced: Priced, steps: Iterable[int]) -> int | None:
+    return _sum(priced.cost, steps)
+
+
 def recorded_usd(found: RunResult, steps: Iterable[int]) -> Decimal | None:
     known = _sum(found.columns.cost, steps)
     return None if known is None else usd(known)
@@ -216,6 +253,15 @@ def gap_of(table: StepColumns, step: int) -> Gap | None:
     return Gap.HALF if one_sided else None
 
 
+def _is_full(table: StepColumns) -> bool:
+    """Whether no response lacks anything."""
+    return (
+        table.marks.count(_REPORTED) == len(table)
+        and UNKNOWN not in table.buckets[_OUTPUT]
+        and UNKNOWN not in table.buckets[0]
+    )
+
+
 def unpriced_tokens(table: StepColumns, priced: Priced, step: int) -> int:
     """Tokens of a response that have no price; what is no model needs none."""
     tokens = table.total[step]
@@ -231,6 +277,8 @@ def note_gaps(found: RunResult, priced: Priced, ledger: Ledger) -> None:
     for step, caveat in priced.caveats:
         if step in priced.counts:
             ledger.caveats[caveat] = ledger.caveats.get(caveat, 0) + 1
+    if _is_full(table) and UNKNOWN not in priced.cost:
+        return
     for i in priced.own:
         gap = gap_of(table, i)
         if gap is Gap.ESTIMATED:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from types import FunctionType
@@ -31,7 +32,7 @@ def digest(*values: Any) -> bytes:
 
 def _put(value: Any, found: list[str]) -> None:
     kind = type(value)
-    if value is None or kind in (bool, int, float, Decimal, bytes):
+    if value is None or kind in (bool, int, float, Decimal, bytes, date, datetime, time):
         found.append(f"{kind.__name__} {value!r}")
     elif kind is str:
         found += ("str", str(len(value)), value)
