@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any
 
 from loopaudit import findings, model
+from loopaudit.guards.trips import Trips
 from loopaudit.replay import crossing, results
 
 
@@ -31,6 +32,7 @@ def known() -> dict[tuple[str, str], Any]:
         ("builtins", "set"): set,
         ("builtins", "frozenset"): frozenset,
         ("builtins", "bytearray"): bytearray,
+        ("loopaudit.guards.trips", "Trips"): Trips,
     }
     for module in (model, findings, results, crossing):
         for name, thing in vars(module).items():
