@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from loopaudit.errors import InputError
+from loopaudit.ingest import indented
 from loopaudit.ingest.salvage import DECODER, shallow
 
 # possessive repeats: without them a long string takes forty times its size in memory
@@ -128,13 +129,20 @@ def _unfolded(node: Any, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
-def locator(data: bytes) -> Callable[..., int] | None:
+def locator(data: bytes, value: Any = None) -> Callable[..., int] | None:
     """A function from a path of keys and indices to the 1-based line where that value begins.
 
-    A path that is not found gives the line of its longest known part. JSON only.
+    `value` is what `data` says, where that is known. A path that is not found gives the line of its
+    longest known part. JSON only.
     """
     if len(data) > MAX_LOCATED or data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return None
+    if b"\n" not in data.strip():
+        line = data.count(b"\n", 0, data.find(data.strip()[:1])) + 1
+        return lambda *keys: line
+    counted = indented.locator(data, value)
+    if counted is not None:
+        return counted
     table: dict[tuple[Any, ...], int] = {}
     depth = 0  # down to which the table goes: as deep as was asked for
 

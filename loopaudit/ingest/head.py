@@ -19,6 +19,7 @@ from loopaudit.formats.base import Format, Sample
 from loopaudit.ingest import parquet
 from loopaudit.ingest.documents import locator, parse_document
 from loopaudit.ingest.opening import (
+    MAX_LINE,
     TOO_LONG,
     CutStream,
     TooLong,
@@ -229,17 +230,22 @@ class Head:
         data = bytearray(b"".join(raw for raw, _ in self.rows))
         data += first
         try:
+            if not is_packed(self._stream) and self.source.size < MAX_LINE and self._cut is None:
+                data += self._stream.read(MAX_LINE)  # at once: it has a line for every value
             for raw in self.rest():
                 data += raw
                 if len(data) > MAX_DOCUMENT:
                     raise InputError(f"{path}: one JSON document of more than 1 GiB")
         except CutStream as error:
             self._cut = error
+        except OSError as error:
+            self._cut = CutStream(f"reading failed ({(error.strerror or str(error)).lower()})")
         except InputError as error:
             return self._back(data, error)
         self.line_count = data.count(b"\n") + (not data.endswith(b"\n"))
+        text = bytes(data)
         try:
-            found = parse_document(bytes(data), path)
+            found = parse_document(text, path)
         except InputError as error:
             return self._back(data, error)
         self.values, self.lost = found.values, found.lost
@@ -247,7 +253,7 @@ class Head:
         if self._cut is not None:
             self.lost.append((self.line_count, str(self._cut)))
         if len(self.values) == 1:
-            self.locate = locator(bytes(data))
+            self.locate = locator(text, self.values[0][1])
 
     def _back(self, data: bytearray, why: InputError) -> None:
         cut, rest = self._cut, self._lines
