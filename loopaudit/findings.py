@@ -46,6 +46,14 @@ class Retryable(StrEnum):
     NOT_APPLICABLE = "n/a"  # nothing failed
 
 
+class OutcomeBy(StrEnum):
+    """Who says what became of a run."""
+
+    LOG = "log"
+    LABELS = "labels file"
+    INFERRED = "inferred"
+
+
 class Completeness(StrEnum):
     COMPLETE = "complete"
     ESTIMATED = "estimated"
@@ -97,7 +105,7 @@ class Reading:
     poll: bool = False  # the thing repeated is a known wait; policies have thresholds of their own
     note: str | None = None
     held: Any = None  # for who judges it: what stands for this group, whatever the count
-    kept: Any = None  # for who adds it up: what this group comes to
+    kept: Any = None  # for who adds it up: what this group comes to; False: it need not be told
 
 
 @dataclass(slots=True)
@@ -277,6 +285,15 @@ class RunSummary:
     version: str | None = None
     still_running: bool = False
     missing: list[str] = field(default_factory=list)
+    outcome_by: OutcomeBy | None = None
+    task_type_source: str | None = None
+
+    @property
+    def outcome_said(self) -> str | None:
+        """Who says the outcome, and where or by which rule; None without one."""
+        if self.outcome_by is None:
+            return None
+        return f"{self.outcome_by}: {self.outcome_source or 'not told where'}"
 
 
 @dataclass(slots=True)

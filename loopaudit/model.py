@@ -8,7 +8,7 @@ Times are seconds since the epoch, UTC. Lines are 1-based; steps and calls are 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -214,6 +214,7 @@ class RunPiece:
     task_type: str | None = None
     outcome: str | None = None
     outcome_source: str | None = None
+    metadata: Mapping[str, str] | None = None  # tags and attributes, as written
     project: str | None = None  # working folder
     user: str | None = None  # who it ran for
     host: str | None = None  # machine it ran on
@@ -385,8 +386,10 @@ class Run:
     parent_call: str | None = None
     agent: str | None = None
     task_type: str | None = None
+    task_type_source: str | None = None  # what gave it: see `task_types`
     outcome: str | None = None
     outcome_source: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)  # tags and attributes, as written
     project: str | None = None
     user: str | None = None
     host: str | None = None

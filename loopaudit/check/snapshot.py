@@ -17,7 +17,7 @@ from loopaudit.errors import ConfigError
 from loopaudit.findings import Finding, Trip
 from loopaudit.money import usd
 from loopaudit.replay.audit import AuditedRun
-from loopaudit.replay.labels import Label
+from loopaudit.replay.finding_labels import Label
 from loopaudit.replay.results import UNKNOWN
 from loopaudit.replay.standing import Standing, judged
 from loopaudit.replay.totals import charge, union, unpriced_tokens

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from loopaudit.findings import Report
     from loopaudit.replay.audit import AuditedRun, AuditOptions, Everything
 
+#: lines and disagreements of a labels file named on stderr
+_NAMED = 5
+
 
 def analysed(options: AuditOptions, *, quiet: bool) -> tuple[Report, list[AuditedRun]]:
     """The report and its priced runs. Raises `InputError` where what was named is no log."""
@@ -31,7 +34,31 @@ def studied(options: AuditOptions, *, quiet: bool) -> tuple[Everything, Report, 
         for path in options.paths:
             if path in named and named[path] != "empty":
                 raise InputError(f"{path}: {named[path]}", _hint(named[path]))
+    if not quiet:
+        told_labels(found)
     return everything, found, audited
+
+
+def told_labels(found: Report) -> None:
+    """What of a labels file fits no run, contradicts, or is not read: said on stderr."""
+    from loopaudit.render.text import inert
+
+    use = found.meta.get("labels")
+    if use is None:
+        return
+    said = []
+    if use.unmatched:
+        lines = ", ".join(map(str, use.unmatched[:_NAMED]))
+        lines += ", …" if len(use.unmatched) > _NAMED else ""
+        number = "1 label fits" if len(use.unmatched) == 1 else f"{len(use.unmatched):,} labels fit"
+        said.append(f"{number} no run (of {use.rows:,}; line {lines})")
+    said += use.disagreements[:_NAMED]
+    if len(use.disagreements) > _NAMED:
+        said.append(f"{len(use.disagreements) - _NAMED:,} more disagreements (report -f json)")
+    if use.unread:
+        said.append(f"not read: {', '.join(use.unread[:_NAMED])}")
+    for words in said:
+        print(f"loopaudit: {inert(use.file)}: {inert(words)}", file=sys.stderr)
 
 
 def _hint(reason: str) -> str:

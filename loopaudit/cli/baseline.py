@@ -13,6 +13,7 @@ from loopaudit.cli.flags import (
     Agents,
     CheckPaths,
     Config,
+    Labels,
     LogFormat,
     Mapping,
     NoCache,
@@ -59,6 +60,7 @@ def baseline(
     until: Until = None,
     tz: Zone = None,
     task_type: TaskType = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: LogFormat = None,
     processes: Processes = None,
@@ -75,7 +77,7 @@ def baseline(
     from loopaudit.cli import options as given
     from loopaudit.cli.auditing import analysed, exit_code, measured
     from loopaudit.errors import ExitCode
-    from loopaudit.replay import labels
+    from loopaudit.replay import finding_labels
 
     chosen = settings.load(config)
     options = checking.read(chosen)
@@ -93,6 +95,7 @@ def baseline(
         **given.window(since, until, zone, time.time()),
         task_type=task_type,
         log_format=log_format,
+        labels=labels,
         mapping=mapping,
         processes=processes,
         no_cache=no_cache,
@@ -103,7 +106,7 @@ def baseline(
         # a baseline of nothing, or of a part, would make every later check pass or fail for it
         return exit_code(report, strict=False, quiet=quiet)
     today = gate.today()
-    verdicts = labels.read(labels.path_of(chosen))
+    verdicts = finding_labels.read(finding_labels.path_of(chosen))
     names = [found.preset for found in report.guards]
     new = snapshot.take(audited, names, verdicts, judge.active(options, today))
     new.made = {

@@ -14,6 +14,7 @@ from loopaudit.cli.flags import (
     Agents,
     CheckPaths,
     Config,
+    Labels,
     LogFormat,
     Mapping,
     NoCache,
@@ -79,6 +80,7 @@ def check(
     until: Until = None,
     tz: Zone = None,
     task_type: TaskType = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: LogFormat = None,
     strict: Annotated[
@@ -100,7 +102,7 @@ def check(
     from loopaudit.cli import options as given
     from loopaudit.cli.auditing import analysed
     from loopaudit.cli.output import check as writable
-    from loopaudit.replay import labels
+    from loopaudit.replay import finding_labels
 
     writable(output)
     if against is not None and against_guard is not None:
@@ -124,7 +126,7 @@ def check(
     today = gate.today()
     zone = given.zone(tz or given.preferences(chosen).zone_name)
     between = given.window(since, until, zone, time.time())
-    verdicts = labels.read(labels.path_of(chosen))
+    verdicts = finding_labels.read(finding_labels.path_of(chosen))
     suppressed = judging.active(options, today)
 
     def asked(using: settings.Settings) -> AuditOptions:
@@ -137,6 +139,7 @@ def check(
             **between,
             task_type=task_type,
             log_format=log_format,
+            labels=labels,
             mapping=mapping,
             processes=processes,
             no_cache=no_cache,

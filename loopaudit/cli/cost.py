@@ -12,6 +12,7 @@ from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
     Config,
+    Labels,
     LogFormat,
     Mapping,
     NoCache,
@@ -103,6 +104,7 @@ def cost(
         typer.Option(metavar="ZONE", help="Of days: UTC, local, Europe/Berlin …  [default: UTC]"),
     ] = None,
     task_type: TaskType = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: LogFormat = None,
     strict: Annotated[
@@ -148,6 +150,7 @@ def cost(
         **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
+        labels=labels,
         mapping=mapping,
         processes=processes,
         no_cache=no_cache,

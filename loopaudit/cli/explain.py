@@ -14,11 +14,13 @@ from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from loopaudit.render.screen import Screen
+    from loopaudit.settings import Settings
 
 app = typer.Typer(
     **command(
         "What a rule looks for, its thresholds, evidence and remedy; what a guard preset does; what"
-        " a log format holds; how a model is priced. Without a name: all names."
+        " a log format holds; how a model is priced; also task-types, labels, outcomes and map."
+        " Without a name: all names."
     )
 )
 
@@ -51,7 +53,7 @@ def explain(
     elif name is None:
         lines = _overview(chosen.table("guards"), screen)
     else:
-        lines = _pages(name, chosen.table("guards"), screen)
+        lines = _pages(name, chosen, screen)
     put(lines, sys.stdout)
 
 
@@ -78,14 +80,20 @@ def _overview(user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
     )
 
 
-def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
+def _pages(name: str, chosen: Settings, screen: Screen) -> Iterator[str]:
     """Every page of that name: `loopaudit` is a guard set and a format."""
-    from loopaudit import plugins
+    from functools import partial
+
+    from loopaudit import plugins, task_types
     from loopaudit.cli.catalog import rules
     from loopaudit.guards import presets
     from loopaudit.render.not_loops import KINDS, kind_page
     from loopaudit.render.pages import format_page, mapping_page, preset_page, rule_page
+    from loopaudit.render.topics import TOPICS, topic_pages
 
+    user = chosen.table("guards")
+    typing = task_types.read(chosen.table("task_types"), partial(chosen.place, "task_types"))
+    topics = topic_pages(screen, typing)
     known = rules()
     names = presets.names(user)
     formats = plugins.format_names()
@@ -104,11 +112,15 @@ def _pages(name: str, user: Mapping[str, Any], screen: Screen) -> Iterator[str]:
         pages.append(format_page(plugins.load(formats[name], f"format {name}"), screen))
     if name in ("map", "--map"):
         pages.append(mapping_page(screen))
+    topic = name.lower().lstrip("-").replace("_", "-").replace(" ", "-")
+    topic = topic if topic in TOPICS else f"{topic}s"
+    if topic in topics:
+        pages.append(topics[topic])
     if name in KINDS:
         pages.append(kind_page(name, screen))
     if not pages:
         sets = [preset_name.partition(":")[0] for preset_name in names]
-        hint = _closest(name, dict.fromkeys([*known, *sets, *names, *formats, *KINDS, "map"]))
+        hint = _closest(name, dict.fromkeys([*known, *sets, *names, *formats, *KINDS, *TOPICS]))
         raise UsageError(f"nothing is called {name!r}", hint)
     for number, page in enumerate(pages):
         if number:

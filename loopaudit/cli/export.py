@@ -13,6 +13,7 @@ from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
     Config,
+    Labels,
     LogFormat,
     Mapping,
     NoCache,
@@ -53,6 +54,7 @@ def export(
     until: Until = None,
     tz: Zone = None,
     task_type: TaskType = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: LogFormat = None,
     estimate: Annotated[
@@ -81,6 +83,7 @@ def export(
         tz=tz,
         task_type=task_type,
         log_format=log_format,
+        labels=labels,
         mapping=mapping,
         estimate=estimate,
         processes=processes,

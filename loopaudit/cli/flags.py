@@ -47,6 +47,13 @@ Mapping = Annotated[
     str | None,
     typer.Option("--map", metavar="FILE", help="Read by this mapping (see explain map)."),
 ]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Outcomes and task types of runs, as CSV or JSON lines (see explain labels).",
+    ),
+]
 Processes = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Worker processes; default: one per core.")
 ]

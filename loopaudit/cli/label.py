@@ -52,13 +52,13 @@ def label(
     from loopaudit.cli.auditing import analysed
     from loopaudit.errors import ExitCode
     from loopaudit.render.text import inert
-    from loopaudit.replay import labels
+    from loopaudit.replay import finding_labels
 
     if reason is None or not reason.strip():
         raise UsageError("a label needs a reason", '--reason "why"')
     chosen = settings.load(config)
-    place = labels.path_of(chosen)
-    labels.read(place)  # a file that cannot be used is met before it grows
+    place = finding_labels.path_of(chosen)
+    finding_labels.read(place)  # a file that cannot be used is met before it grows
     rule = run = None
     if paths or agent:
         asked = given.audit_options(
@@ -82,11 +82,11 @@ def label(
             f"{finding!r} is no fingerprint of a finding",
             "16 hex digits, as in report --format json; or give PATHS to look it up",
         )
-    one = labels.Label(
+    one = finding_labels.Label(
         finding, verdict, " ".join(reason.split()), gate.who(by), gate.today().isoformat(),
         rule, run,
     )  # fmt: skip
-    labels.append(place, [one])
+    finding_labels.append(place, [one])
     about = f" ({rule} in {inert(run)})" if rule and run else ""
     print(f"{place}: {finding} is labelled {verdict}{about}")
     return ExitCode.PASS

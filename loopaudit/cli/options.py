@@ -134,6 +134,7 @@ def audit_options(
     until: float | None = None,
     task_type: str | None = None,
     log_format: str | None = None,
+    labels: str | None = None,
     mapping: str | None = None,
     processes: int | None = None,
     no_cache: bool = False,
@@ -175,6 +176,7 @@ def audit_options(
         since=since,
         until=until,
         task_type=task_type,
+        labels=labels,
         processes=processes,
         cache=not no_cache,
         settings=settings,
@@ -189,8 +191,8 @@ def _check_task_type(name: str, settings: Settings) -> None:
     from loopaudit.guards import presets
 
     user = settings.table("guards")
-    known = {*task_types.BUILT_IN}
-    known |= {rule.type for rule in task_types.read(settings.table("task_types"))}
+    known = {*task_types.types(task_types.built_in())}
+    known |= {*task_types.types(task_types.read(settings.table("task_types")))}
     for preset in presets.names(user):
         known |= {*presets.load(preset, user).task_types}
     if name not in known:

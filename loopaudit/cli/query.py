@@ -12,6 +12,7 @@ from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
     Config,
+    Labels,
     LogFormat,
     Mapping,
     NoCache,
@@ -49,6 +50,7 @@ def query(
     until: Until = None,
     tz: Zone = None,
     task_type: TaskType = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: LogFormat = None,
     processes: Processes = None,
@@ -68,6 +70,7 @@ def query(
         tz=tz,
         task_type=task_type,
         log_format=log_format,
+        labels=labels,
         mapping=mapping,
         processes=processes,
         no_cache=no_cache,

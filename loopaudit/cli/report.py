@@ -13,6 +13,7 @@ from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
     Config,
+    Labels,
     Mapping,
     NoCache,
     Paths,
@@ -80,6 +81,7 @@ def report(
         str | None,
         typer.Option(metavar="TYPE", help="Judge every run as one of this type of task."),
     ] = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: Annotated[
         str | None,
@@ -131,6 +133,7 @@ def report(
         **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
+        labels=labels,
         mapping=mapping,
         processes=processes,
         no_cache=no_cache,

@@ -14,6 +14,7 @@ from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
     Config,
+    Labels,
     LogFormat,
     Mapping,
     NoCache,
@@ -58,6 +59,7 @@ def show(
     task_type: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Judge the run as one of this type of task.")
     ] = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: LogFormat = None,
     no_cache: NoCache = False,
@@ -88,6 +90,7 @@ def show(
         **given.window(since, until, zone, time.time()),
         task_type=task_type,
         log_format=log_format,
+        labels=labels,
         mapping=mapping,
         no_cache=no_cache,
         excerpts=True,
@@ -109,6 +112,7 @@ def show(
         sys.stdout,
         screen,
         span,
+        next((run for run in report.runs if run.id == found.id), None),
     )
 
 

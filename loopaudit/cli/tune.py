@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
     Config,
+    Labels,
     LogFormat,
     Mapping,
     NoCache,
@@ -24,10 +25,6 @@ from loopaudit.cli.flags import (
     Zone,
 )
 from loopaudit.errors import UsageError
-
-if TYPE_CHECKING:
-    from loopaudit.guards.preset import Preset
-    from loopaudit.settings import Settings
 
 app = typer.Typer(
     **command(
@@ -99,6 +96,7 @@ def tune(
     until: Until = None,
     tz: Zone = None,
     task_type: TaskType = None,
+    labels: Labels = None,
     mapping: Mapping = None,
     log_format: LogFormat = None,
     processes: Processes = None,
@@ -114,11 +112,12 @@ def tune(
     from loopaudit.cli import options as given
     from loopaudit.cli.auditing import analysed, exit_code
     from loopaudit.cli.output import check, coloured, opened, width
+    from loopaudit.cli.tuned import guards_to_tune
     from loopaudit.errors import ExitCode
     from loopaudit.render import tune_export, tune_table, tune_words
     from loopaudit.render.screen import Screen, put
     from loopaudit.render.text import inert
-    from loopaudit.replay import labels
+    from loopaudit.replay import finding_labels
     from loopaudit.tune import emit as agents
     from loopaudit.tune import options as tuning
     from loopaudit.tune import write as writing
@@ -146,7 +145,7 @@ def tune(
         wanted = replace(wanted, max_false_stops=max_false_stops)
     if false_stop_cost is not None:
         wanted = replace(wanted, false_stop_cost=false_stop_cost)
-    guards = _guards(tuple(guard or wanted.guards), chosen)
+    guards = guards_to_tune(tuple(guard or wanted.guards), chosen)
     options = given.audit_options(
         paths or [],
         chosen,
@@ -154,13 +153,14 @@ def tune(
         **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
+        labels=labels,
         mapping=mapping,
         processes=processes,
         no_cache=no_cache,
         quiet=quiet,
     )
     options.traced = traced(guards)
-    verdicts = labels.read(labels.path_of(chosen))
+    verdicts = finding_labels.read(finding_labels.path_of(chosen))
     found, audited = analysed(options, quiet=quiet)
     made = advise(audited, guards, verdicts, wanted)
     if explain is not None and explain not in {a.task_type for a in made.advice}:
@@ -196,23 +196,3 @@ def tune(
             print("loopaudit: no advice: see the reasons given", file=sys.stderr)
         return ExitCode.UNKNOWN
     return code
-
-
-def _guards(names: tuple[str, ...], chosen: Settings) -> list[Preset]:
-    """The sets to tune, each once. Raises `UsageError`, `ConfigError`."""
-    from functools import partial
-
-    from loopaudit.guards import presets
-    from loopaudit.tune.dimensions import LIMITS, limits
-
-    found: dict[str, Preset] = {}
-    for name in names:
-        if name == LIMITS:
-            budget = chosen.reader("budgets").table("run").number("usd", least=0)
-            preset = limits(chosen.table("guards"), budget)
-        else:
-            preset = presets.load(
-                name, chosen.table("guards"), place=partial(chosen.place, "guards")
-            )
-        found[preset.name] = preset
-    return list(found.values())

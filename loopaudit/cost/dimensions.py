@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from functools import cached_property
 
+from loopaudit.findings import OutcomeBy
 from loopaudit.replay.audit import AuditedRun
 
 #: None: the log does not say
@@ -135,6 +136,17 @@ def _task_type(runs: Runs, number: int) -> Label:
     return runs.audited[number].found.run.task_type
 
 
+def _outcome(runs: Runs, number: int) -> Label:
+    """That of the run, else of the nearest above it that a log or a label tells; marked where it is
+    inferred."""
+    line = [runs.audited[n].summary for n in runs.line(number)]
+    told = (one for one in line if one.outcome_by not in (None, OutcomeBy.INFERRED))
+    one = next(told, line[0])
+    if one.outcome_by is OutcomeBy.INFERRED:
+        return f"{one.outcome} (inferred)"
+    return one.outcome
+
+
 def _format(runs: Runs, number: int) -> Label:
     return runs.audited[number].found.run.format
 
@@ -162,6 +174,27 @@ def _week(day: date) -> str:
     return f"{year}-W{week:02d}"
 
 
+def cut_by(
+    by: str, zone: tzinfo, now: float | None, since: float | None, until: float | None
+) -> list[str]:
+    """Labels of the days, weeks or months that hold only a part of their time: that of `now`, and
+    those into which the window cuts. `since` at midnight cuts no day."""
+    name = {"day": date.isoformat, "week": _week, "month": _month}.get(by)
+    if name is None:
+        return []
+    found = set()
+    for at, step in ((now, 0.0), (since, -1.0), (until, -1.0)):
+        day = None if at is None else day_of(at, zone)
+        before = None if at is None else day_of(at + step, zone)
+        if day is not None and before is not None and (not step or name(day) == name(before)):
+            found.add(name(day))
+    return sorted(found)
+
+
+def _month(day: date) -> str:
+    return day.isoformat()[:7]
+
+
 DIMENSIONS: dict[str, Callable[[Runs, int], Labels]] = {
     "session": _session,
     "request": _request,
@@ -173,10 +206,10 @@ DIMENSIONS: dict[str, Callable[[Runs, int], Labels]] = {
     "model": _model,
     "task-type": _task_type,
     "format": _format,
-    "outcome": _of_run("outcome"),
+    "outcome": _outcome,
     "day": _dated(date.isoformat),
     "week": _dated(_week),
-    "month": _dated(lambda day: day.isoformat()[:7]),
+    "month": _dated(_month),
 }
 #: all that `--by` takes; `tool` alone cuts a step into parts
 NAMES = (*DIMENSIONS, "tool")

@@ -47,6 +47,8 @@ from loopaudit.retry import classify
 #: Texts of first occurrences are held, in bytes a run, so that a later repeat can be compared
 #: masked; past this they are read again from the log, or masked at once where that cannot be.
 HELD_TEXT = 2_000_000
+#: what is kept of tags and attributes of a run
+_MOST_METADATA, _LONGEST_METADATA = 100, 500
 
 _RUN_FIELDS = (
     "session",
@@ -112,6 +114,7 @@ class RunAssembler:
         self.tokenizer = tokenizer
         self.live = live
         self.words = True  # results are read for failures that the log does not flag
+        self.streamed = True  # a call told again with other arguments is the same, gone on
         self.mentioned: list[Run] = []
         self.held_text = HELD_TEXT
         self._rereaders: dict[str, Again] = {}
@@ -143,6 +146,7 @@ class RunAssembler:
             self._rereaders[path] = rereader
         self.placeholder_outputs = reader.placeholder_outputs
         self.words = not reader.flags_failures
+        self.streamed = reader.streamed_calls
 
     def add(self, piece: Piece) -> None:
         self._add[type(piece)](piece)  # type: ignore[operator]
@@ -202,6 +206,9 @@ class RunAssembler:
             value = getattr(piece, name)
             if value is not None and (getattr(run, name) is None or name.startswith("outcome")):
                 setattr(run, name, value[:2_000] if name == "prompt" else value)
+        for name, text in (piece.metadata or {}).items():
+            if len(run.metadata) < _MOST_METADATA:
+                run.metadata.setdefault(name, text[:_LONGEST_METADATA])
         if piece.model is not None:
             builder.model = intern(piece.model)
         span(run, piece.at)
@@ -298,7 +305,7 @@ class RunAssembler:
         if piece.text:
             self._text(builder, step, piece.text)
         for position, call in enumerate(piece.calls):
-            self._call(builder, step, call, piece, position)
+            self._call(builder, step, call, piece, position, 0)
         span(builder.run, at)
         if piece.ended is not None:
             span(builder.run, piece.ended)
@@ -318,8 +325,9 @@ class RunAssembler:
             step.usage = piece.usage if step.usage is None else larger(step.usage, piece.usage)
         if piece.text:
             self._text(builder, step, piece.text)
+        before = len(step.calls)
         for call in piece.calls:
-            self._call(builder, step, call, piece, len(step.calls))
+            self._call(builder, step, call, piece, len(step.calls), before)
         if piece.finish is not None:
             step.finish = intern(piece.finish)
         if step.model is None and piece.model:
@@ -385,20 +393,23 @@ class RunAssembler:
         piece: CallPiece,
         response: ResponsePiece,
         position: int,
+        before: int,
     ) -> None:
+        """`before`: calls of the step that other pieces told, one of which this may be."""
         tool, ident = intern(piece.tool), piece.id
         arguments = canonical(piece.args)
         key = self._key(tool, piece.args, arguments)
-        if step.calls and ident is not None and response.id is not None:
-            for known in step.calls:
-                if known.id == ident and known.tool == tool:
-                    if known.key != key:  # the same call, its arguments streamed further
-                        builder.repeated.forget(known)
-                        known.key = key
-                        self._describe(builder, known, piece.args, arguments)
-                    else:
-                        builder.run.duplicates += 1
-                    return
+        if before and ident is not None and response.id is not None:
+            alike = [c for c in step.calls[:before] if c.id == ident and c.tool == tool]
+            if any(known.key == key for known in alike):
+                builder.run.duplicates += 1
+                return
+            if alike and self.streamed:
+                known = alike[-1]
+                builder.repeated.forget(known)
+                known.key = key
+                self._describe(builder, known, piece.args, arguments)
+                return
         call = Call(0, 0, position, ident, tool, key, piece.line or response.line)
         call.started = at = piece.at or response.at
         self._describe(builder, call, piece.args, arguments)

@@ -77,6 +77,7 @@ def _members(report: Report, excerpts: bool) -> Iterator[tuple[str, Any]]:
     yield "guards", map(_guard, report.guards)
     yield "spin", _spin(report.spin, report.guards)
     yield "tools", map(_tool, report.tools)
+    yield "labels", _labels(report.meta.get("labels"))
     yield (
         "failures",
         (
@@ -89,6 +90,21 @@ def _members(report: Report, excerpts: bool) -> Iterator[tuple[str, Any]]:
             for item in report.failures
         ),
     )
+
+
+def _labels(use: Any) -> dict[str, Any] | None:
+    """What became of the rows of a labels file."""
+    if use is None:
+        return None
+    return {
+        "file": use.file,
+        "rows": use.rows,
+        "matched": use.matched,
+        "runs": use.labelled,
+        "unmatched_lines": use.unmatched,
+        "disagreements": use.disagreements,
+        "unread_columns": use.unread,
+    }
 
 
 def _input(item: InputSummary) -> dict[str, Any]:
@@ -153,7 +169,8 @@ def _run(run: RunSummary) -> dict[str, Any]:
         "models": run.models,
         "project": run.project,
         "task_type": run.task_type,
-        "outcome": {"label": run.outcome, "source": run.outcome_source},
+        "task_type_source": run.task_type_source,
+        "outcome": {"label": run.outcome, "source": run.outcome_said, "by": run.outcome_by},
         "steps": run.steps,
         "calls": run.calls,
         "calls_failed": run.calls_failed,

@@ -17,6 +17,7 @@ from typing import TextIO
 from loopaudit.findings import Completeness, Finding, Report, RunSummary
 from loopaudit.model import Call, CallStatus, Run, StepKind
 from loopaudit.render import figures as f
+from loopaudit.render import outcomes
 from loopaudit.render.loop import wasted
 from loopaudit.render.summary import completeness, marked
 from loopaudit.render.text import code_span, cut
@@ -154,6 +155,8 @@ def _facts(summary: RunSummary, run: Run, report: Report) -> Iterator[tuple[str,
     yield "agent", code_span(" ".join(filter(None, (summary.format, summary.version))))
     yield "model", code_span(cut(", ".join(summary.models) or "unknown", 120))
     yield "session", code_span(summary.session or summary.id)
+    yield "task type", code_span(cut(outcomes.task_type(summary), 120))
+    yield "outcome", code_span(cut(outcomes.outcome(summary), 120))
     began, ended = f.moment(summary.started, UTC), f.moment(summary.ended, UTC)
     lasted = None
     if summary.started is not None and summary.ended is not None:

@@ -9,6 +9,7 @@ from loopaudit.formats.base import Format
 from loopaudit.guards.preset import Preset, PresetRule, Thresholds
 from loopaudit.render.not_loops import KINDS
 from loopaudit.render.screen import Screen, table
+from loopaudit.render.topics import TOPICS
 from loopaudit.replay.advice import CAUSES
 from loopaudit.retry import RetryPolicy
 
@@ -100,6 +101,7 @@ def overview(
         ("Guard presets", [(preset.name, preset.description) for preset in presets]),
         ("Log formats", [(found.name, found.title) for found in formats]),
         ("Looked at and not counted", [(kind, says) for kind, (says, _) in KINDS.items()]),
+        ("Further pages", list(TOPICS.items())),
     ):
         if not entries:
             continue

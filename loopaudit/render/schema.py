@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopaudit.findings import Completeness, EndedBy, Level, Retryable
+from loopaudit.findings import Completeness, EndedBy, Level, OutcomeBy, Retryable
 from loopaudit.render.schema_parts import (
     COUNT,
     DRAFT,
@@ -44,6 +44,7 @@ def report_schema() -> Schema:
                 "guards": list_of(_GUARD),
                 "spin": _SPIN,
                 "tools": list_of(_TOOL, "Tools with redundant calls, worst first."),
+                "labels": maybe(_LABELS, "What became of a labels file of runs."),
                 "failures": list_of(_FAILURE, "What of loopaudit or an extension broke."),
             }
         ),
@@ -125,7 +126,14 @@ _RUN = record(
         "models": list_of(TEXT),
         "project": maybe(TEXT),
         "task_type": maybe(TEXT),
-        "outcome": record({"label": maybe(TEXT), "source": maybe(TEXT)}),
+        "task_type_source": maybe(TEXT, "The log, a labels file, or the rule that gave it."),
+        "outcome": record(
+            {
+                "label": maybe(TEXT),
+                "source": maybe(TEXT, "Who says so, and where or by which rule."),
+                "by": maybe(TEXT, f"One of: {', '.join(OutcomeBy)}."),
+            }
+        ),
         "steps": COUNT,
         "calls": COUNT,
         "calls_failed": COUNT,
@@ -172,6 +180,18 @@ _ADVICE = record(
 )
 
 _TOOL = record({"tool": TEXT, "calls": COUNT, "redundant": COUNT, "share": SHARE})
+
+_LABELS = record(
+    {
+        "file": TEXT,
+        "rows": COUNT,
+        "matched": COUNT,
+        "runs": COUNT,
+        "unmatched_lines": list_of(LINE),
+        "disagreements": list_of(TEXT, "Rows that contradict each other, or a log."),
+        "unread_columns": list_of(TEXT),
+    }
+)
 
 _FINDING = record(
     {

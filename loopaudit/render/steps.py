@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
-from loopaudit.findings import Finding, Trip
+from loopaudit.findings import Finding, RunSummary, Trip
 from loopaudit.model import (
     Attempt,
     Boundary,
@@ -20,6 +20,7 @@ from loopaudit.model import (
     UsageMark,
 )
 from loopaudit.render import figures as f
+from loopaudit.render import outcomes
 from loopaudit.render.savings import VERBS
 from loopaudit.render.screen import Screen, put
 from loopaudit.render.text import cut, cut_middle, inert
@@ -56,13 +57,14 @@ def write(
     stream: TextIO,
     screen: Screen,
     span: tuple[int, int] | None = None,
+    summary: RunSummary | None = None,
 ) -> None:
     """Steps `span` (0-based, last included), or those around what `findings` name.
 
     `trips` are what guards would have done on this run, each with the name of its preset.
     """
     chosen = range(span[0], span[1] + 1) if span else around(findings, len(run.steps))
-    put(_lines(run, findings, trips, screen, [*chosen]), stream)
+    put(_lines(run, findings, trips, screen, [*chosen], summary), stream)
 
 
 def around(findings: Iterable[Finding], steps: int) -> list[int]:
@@ -84,10 +86,14 @@ def _lines(
     trips: Sequence[tuple[str, Trip]],
     screen: Screen,
     chosen: list[int],
+    summary: RunSummary | None,
 ) -> Iterator[str]:
     calls = sum(len(step.calls) for step in run.steps)
     head = f"Run {inert(run.id)}  {f.count(len(run.steps), 'step')}, {f.count(calls, 'call')}"
     yield from screen.row(f"{head}  {inert(run.path)} ({inert(run.format)})", "bold")
+    if summary is not None:
+        yield from screen.row(f"Task type {inert(outcomes.task_type(summary))}")
+        yield from screen.row(f"Outcome {inert(outcomes.outcome(summary))}")
     for number, finding in enumerate(findings, 1):
         title = screen.titles.get(finding.rule, "")
         yield from screen.row(

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from loopaudit.findings import Completeness, Report, Totals
 from loopaudit.render import figures as f
+from loopaudit.render import outcomes
 from loopaudit.render.screen import Screen, table
 from loopaudit.render.text import cut, cut_middle, inert
 
@@ -31,6 +32,7 @@ def summary(report: Report, screen: Screen, headline: str = "") -> Iterator[str]
     """`headline` is the answer in one sentence; it stands right below what was looked at."""
     yield from _totals(report, screen, headline)
     yield from _readers(report, screen)
+    yield from outcomes.head(report, screen)
     yield from _running(report, screen)
     yield from _sessions(report, screen)
 

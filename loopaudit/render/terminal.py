@@ -12,6 +12,7 @@ from typing import TextIO
 
 from loopaudit.findings import Completeness, GuardResult, Report
 from loopaudit.render import figures as f
+from loopaudit.render import outcomes
 from loopaudit.render.loop import loop, wasted
 from loopaudit.render.screen import Screen, put, table
 from loopaudit.render.summary import summary, windowed
@@ -33,6 +34,8 @@ def lines(report: Report, screen: Screen) -> Iterator[str]:
         yield from _tools(report, screen)
         yield from _guards(report, screen)
         yield from _not_loops(report, screen)
+        if screen.why:
+            yield from outcomes.why(report, screen)
     yield from _not_read(report, screen)
     yield from _failures(report, screen)
 

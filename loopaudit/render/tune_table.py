@@ -78,7 +78,7 @@ def _overview(advice: Sequence[Advice], screen: Screen, cap: float) -> Iterator[
             yield from screen.row(row[1], label=f"  {row[0]}{pad}  ")
     if any(_over(one, cap) for one in advice):
         yield from screen.row(
-            f"* interrupts more than {percent(cap)} % of the healthy runs to choose by", indent=2
+            f"* interrupts more than {percent(cap)} % of the healthy runs", indent=2
         )
     if any(one.together is not None and one.together.pays and not one.together.advised
            for one in advice):  # fmt: skip
@@ -93,9 +93,9 @@ _UNITS = {Unit.USD: "dollars", Unit.TOKENS: "tokens", Unit.CALLS: "calls"}
 
 
 def _over(one: Advice, cap: float) -> bool:
-    """Does what is set now break the cap?"""
+    """Does what is set now break the cap, on all runs?"""
     together = one.together
-    return together is not None and (together.now["training"].false_stops or 0.0) > cap
+    return together is not None and (together.now["all"].false_stops or 0.0) > cap
 
 
 def _summary(one: Advice, cap: float) -> tuple[str, ...]:
@@ -174,11 +174,10 @@ def _verdict(advice: Advice, screen: Screen, cap: float) -> Iterator[str]:
         yield from screen.row("what is set now is the best that was found", "green", indent=2)
     for trade in changed if together.pays else ():
         yield from screen.row(_change(trade), "green" if together.advised else "dim", indent=2)
-    now_rate = together.now["training"].false_stops or 0.0
-    if now_rate > cap:
+    if _over(advice, cap):
         yield from screen.row(
-            f"what is set now interrupts {percent(now_rate)} % of the healthy runs to choose by:"
-            f" more than {percent(cap)} %",
+            f"what is set now interrupts {percent(together.now['all'].false_stops or 0.0)} % of the"
+            f" healthy runs: more than {percent(cap)} %",
             "yellow",
             indent=2,
         )

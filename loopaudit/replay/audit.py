@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 
@@ -14,6 +14,7 @@ from loopaudit.errors import UsageError
 from loopaudit.findings import (
     Finding,
     GuardResult,
+    OutcomeBy,
     Report,
     RunSummary,
     Undecidable,
@@ -27,7 +28,7 @@ from loopaudit.ingest.sources import Found, Source, discover
 from loopaudit.masks import from_settings
 from loopaudit.model import Skip
 from loopaudit.money import prepare, usd
-from loopaudit.replay import cached
+from loopaudit.replay import cached, run_labels
 from loopaudit.replay.cached import Cache, KnownPrices
 from loopaudit.replay.delegation import delegated
 from loopaudit.replay.merge import (
@@ -38,8 +39,10 @@ from loopaudit.replay.merge import (
     mark_inherited,
 )
 from loopaudit.replay.meter import meter
+from loopaudit.replay.outcomes import settle
 from loopaudit.replay.pool import uncollected
 from loopaudit.replay.results import JobResult, RunResult
+from loopaudit.replay.run_labels import RunLabels
 from loopaudit.replay.savings import mean_spins, stops_of
 from loopaudit.replay.stored import take
 from loopaudit.replay.tools import worst_tools
@@ -84,6 +87,7 @@ class AuditOptions:
     excerpts: bool = False
     estimate: bool = False  # count what a log tells not at all, or only the beginning of
     traced: tuple[presets.Preset, ...] = ()  # sets whose counts are kept (see `replay.crossing`)
+    labels: str | None = None  # file of labels of runs; None: `runs` of [labels], if that is there
     now: float | None = None  # for "still running"; None: the clock
     cache: bool = False  # take what was read before from the user's cache, and keep what is new
 
@@ -116,11 +120,14 @@ class Everything:
     found: Found
     results: list[JobResult]
     cache: str = ""  # what the cache had of them, or why it is not used, in words
+    labels: RunLabels | None = None
     prices: KnownPrices | None = None
 
 
 def read_all(options: AuditOptions) -> Everything:
     plan = make_plan(options)
+    labels = run_labels.of(options.labels, options.settings or Settings())
+    plan = plan if labels is None else replace(plan, labels=labels.types())
     place = store.read(options.settings or Settings()) if options.cache else None
     found = discover(options.paths)
     known = take(found, plan)  # results made elsewhere
@@ -130,7 +137,7 @@ def read_all(options: AuditOptions) -> Everything:
     finally:
         cache.close()
     found.sources += known.sources
-    return Everything(plan, found, results, cache.told, prices=cache.prices)
+    return Everything(plan, found, results, cache.told, labels, cache.prices)
 
 
 def conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report, list[AuditedRun]]:
@@ -162,6 +169,7 @@ def _conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report
     runs.sort(key=lambda r: (r.run.path, r.run.id))
     copies += mark_inherited(runs)
     now = time.time() if options.now is None else options.now
+    used = settle(runs, everything.labels, cut_tails)
     fresh = {s.path for s in found.sources if now - s.mtime < STILL_RUNNING}
     for skip in report.skips:
         if skip.reason == CUT_TAIL and skip.path not in fresh:
@@ -180,6 +188,7 @@ def _conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report
         "cut_tails": sorted(cut_tails),
         "since": options.since,
         "until": options.until,
+        "labels": used,
     }
     return report, audited
 
@@ -290,6 +299,8 @@ def _price_all(
         summary = _summary(found, priced)
         last = found.run.ended  # a log without times cannot tell
         summary.still_running = last is not None and 0 <= now - last < STILL_RUNNING
+        if summary.still_running and summary.outcome_by is OutcomeBy.INFERRED:
+            summary.outcome = summary.outcome_source = summary.outcome_by = None  # not over yet
         totals.runs += 1
         totals.responses += len(priced.own) - sum(
             map(found.columns.compaction.__getitem__, priced.own)
@@ -364,6 +375,8 @@ def _summary(found: RunResult, priced: Priced) -> RunSummary:
         task_type=run.task_type,
         outcome=run.outcome,
         outcome_source=run.outcome_source,
+        outcome_by=found.outcome_by,
+        task_type_source=run.task_type_source,
         steps=len(priced.own) if windowed or found.inherited else len(everything),
         calls=calls,
         calls_failed=sum(table.failed[i] for i in priced.own),

@@ -19,7 +19,7 @@ from typing import Any
 
 from loopaudit import findings, model
 from loopaudit.guards.trips import Trips
-from loopaudit.replay import crossing, results
+from loopaudit.replay import crossing, endings, results
 
 
 @cache
@@ -34,7 +34,7 @@ def known() -> dict[tuple[str, str], Any]:
         ("builtins", "bytearray"): bytearray,
         ("loopaudit.guards.trips", "Trips"): Trips,
     }
-    for module in (model, findings, results, crossing):
+    for module in (model, findings, results, crossing, endings):
         for name, thing in vars(module).items():
             if isinstance(thing, type) and thing.__module__ == module.__name__:
                 plain = is_dataclass(thing) or issubclass(thing, Enum | tuple)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 
-from loopaudit.findings import Failure, Finding, InputSummary, NotLoop
+from loopaudit.findings import Failure, Finding, InputSummary, NotLoop, OutcomeBy
 from loopaudit.guards.trips import Trips
 from loopaudit.keys import digest
 from loopaudit.model import (
@@ -24,6 +24,7 @@ from loopaudit.model import (
 )
 from loopaudit.money.rates import pico
 from loopaudit.replay.crossing import Crossings
+from loopaudit.replay.endings import Ending
 
 UNKNOWN = -1  # in integer columns: the log does not say
 MARKS = tuple(UsageMark)
@@ -135,6 +136,8 @@ class RunResult:
     asked: int | None = None  # digest of what the run was asked to do, masked
     crossings: dict[str, Crossings] = field(default_factory=dict)  # by preset, where asked for
     listed: Listed | None = None  # its prices, where they are known already
+    ending: Ending | None = None  # how it ended, by stated rules
+    outcome_by: OutcomeBy | None = None  # who says the outcome of `run`
 
 
 @dataclass(slots=True)

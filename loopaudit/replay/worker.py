@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,11 +23,13 @@ from loopaudit.masks import mask
 from loopaudit.model import Run
 from loopaudit.replay.chains import Chains
 from loopaudit.replay.crossing import record
+from loopaudit.replay.endings import ending
 from loopaudit.replay.hindsight import judge
 from loopaudit.replay.replay import replay_run
 from loopaudit.replay.results import JobResult, RunResult, columns
+from loopaudit.replay.run_labels import RunLabels, matcher, roots
 from loopaudit.replay.spawns import asked, spawns
-from loopaudit.task_types import Rule, infer
+from loopaudit.task_types import Rule, typed
 
 #: the guard set whose findings the report shows
 DEFAULT_GUARD = "loopaudit"
@@ -44,7 +47,8 @@ class Plan:
     keep: Keep = field(default_factory=Keep)
     mask: Callable[[str], str] = mask
     tools: ToolTable = field(default_factory=ToolTable)
-    task_rules: tuple[Rule, ...] = ()
+    task_rules: tuple[Rule, ...] | None = None  # None: our own
+    labels: RunLabels | None = None  # rows that tell task types
     count_tokens: bool = False  # of runs whose log tells no usage
     traced: tuple[Preset, ...] = ()  # sets whose counts are wanted, for thresholds to be looked up
 
@@ -69,6 +73,7 @@ def run_job(sources: list[Source], plan: Plan) -> JobResult:
         read.inputs, [], read.skips, read.failures, read.repaired, list(read.cut_tails)
     )
     result.mentioned = read.mentioned
+    _told_types(read.runs, plan)
     read.runs.reverse()
     while read.runs:
         run = read.runs.pop()
@@ -93,9 +98,24 @@ def lasts(result: JobResult) -> bool:
     )
 
 
+def _told_types(runs: list[Run], plan: Plan) -> None:
+    """Task types that the user names for all runs, or for some in a labels file."""
+    if plan.task_type is not None:
+        for run in runs:
+            run.task_type, run.task_type_source = plan.task_type, "--task-type"
+    elif plan.labels is not None:
+        started_here = roots(runs)
+        for run in runs:
+            said = matcher(plan.labels).of(run, root=(run.path, run.id) in started_here)
+            if said is not None and said.task_type is not None:
+                place = f"{os.path.basename(plan.labels.file)}:{said.task_type_line}"
+                run.task_type, run.task_type_source = said.task_type, f"labels file: {place}"
+
+
 def replay(run: Run, plan: Plan) -> RunResult:
     """One run through all presets, and hindsight on what the default one counted."""
-    run.task_type = plan.task_type or infer(run, plan.task_rules)
+    if run.task_type_source is None:
+        run.task_type, run.task_type_source = typed(run, plan.task_rules)
     counted = Chains(plan.default.for_task(run.task_type))
     loaded = plan.guards if plan.default in plan.guards else (*plan.guards, plan.default)
     sessions = [
@@ -114,8 +134,9 @@ def replay(run: Run, plan: Plan) -> RunResult:
     crossings = {preset.name: record(run, preset) for preset in plan.traced}
     del sessions, watcher, counted  # they hold on to calls, which the columns replace
     started = spawns(run, plan.mask)
+    ended = ending(run)
     table, content = columns(run)
-    result = RunResult(run, table, content, findings=findings, not_loops=not_loops)
+    result = RunResult(run, table, content, findings=findings, not_loops=not_loops, ending=ended)
     result.spawns, result.asked = started, asked(run, plan.mask)
     result.crossings = crossings
     for preset, verdicts, needs in zip(plan.guards, trips, undecidable, strict=False):

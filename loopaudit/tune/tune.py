@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from loopaudit.guards.preset import Preset
 from loopaudit.replay.audit import AuditedRun
-from loopaudit.replay.labels import Label
+from loopaudit.replay.finding_labels import Label
 from loopaudit.replay.standing import KnownBy, Standing, judged
 from loopaudit.tune import split
 from loopaudit.tune.advice import Advice, advise

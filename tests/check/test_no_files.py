@@ -8,13 +8,13 @@ import pytest
 
 from loopaudit.check import snapshot
 from loopaudit.errors import ConfigError
-from loopaudit.replay import labels
+from loopaudit.replay import finding_labels
 
 
 def test_a_device_is_no_baseline_and_holds_no_labels(tmp_path: Path) -> None:
     link = tmp_path / "endless"
     link.symlink_to("/dev/zero")
-    for read in (snapshot.read, labels.read):
+    for read in (snapshot.read, finding_labels.read):
         for path in (link, tmp_path):
             with pytest.raises(ConfigError, match="not a file"):
                 read(path)  # type: ignore[operator]

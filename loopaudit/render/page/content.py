@@ -16,6 +16,7 @@ from loopaudit.findings import Completeness, Finding, NotLoop, Report
 from loopaudit.guards.preset import Preset
 from loopaudit.model import CallStatus, Run, Step
 from loopaudit.render import figures as f
+from loopaudit.render import outcomes
 from loopaudit.render.loop import wasted
 from loopaudit.render.screen import Screen
 from loopaudit.render.summary import completeness, marked, why_nothing
@@ -83,6 +84,10 @@ def content(given: Given) -> dict[str, Any]:
         "mean_recorded": _mean(report.spin.mean_steps_recorded),
         "guards": [_guard(name, report) for name in report.guards],
         "types": _types(report),
+        "outcomes": [
+            {"name": inert(name), "by": by, "runs": f"{many:,}"}
+            for name, by, many in outcomes.counts(report)
+        ],
         "thresholds": _thresholds(given.presets),
         "not_loops": _not_loops(report),
         "not_loop_count": f"{len(report.not_loops):,}",
@@ -208,10 +213,13 @@ def _detail(finding: Finding, loop: dict[str, Any], given: Given) -> dict[str, A
 
 def _facts(finding: Finding, given: Given) -> list[tuple[str, str]]:
     onset, advice = finding.onset, finding.advice_parts
+    summary = next((run for run in given.report.runs if run.id == finding.run), None)
     at = f.moment(onset.at, given.zone) if onset.at is not None else "time unknown"
     facts = [
         ("first seen", f"step {finding.first_seen.step + 1} (useful work)"),
         ("began", f"step {onset.step + 1}, {at}, {_name(onset.path)}:{onset.line}"),
+        ("outcome", outcomes.outcome(summary) if summary else ""),
+        ("task type", outcomes.task_type(summary) if summary else ""),
         ("last", f"step {finding.last.step + 1}; {finding.occurrences:,} occurrences"),
         ("retryable", finding.retryable.value),
         ("sure", f"{f.share(finding.confidence)}: {finding.confidence_reason}"),

@@ -1,5 +1,7 @@
 """Verdicts of users on findings, kept in a file of lines: was it a loop or not, and why.
 
+Made by `loopaudit label`. Not the labels of whole runs, which `run_labels` reads.
+
 Each line is an object with `finding` (the fingerprint in the JSON report), `verdict` ("loop" or
 "not-a-loop"), `reason`, `by`, `at` (a date) and, for people, `rule` and `run`. The last line on a
 finding counts. A line that cannot be used is an error that names file and line: a label that is
@@ -36,12 +38,16 @@ class Label:
 
 
 def path_of(settings: Settings) -> Path:
-    """The labels file: `file` of `[labels]`, taken from the folder of the settings file."""
+    """Its place: `findings` of `[labels]`, taken from the folder of the settings file.
+
+    `file` is its older name. Labels of runs are other files: see `replay.run_labels`.
+    """
     table = settings.reader("labels")
-    table.only(("file",))
-    written = table.text("file", FILE) or FILE
-    place, _ = settings.place("labels", "file")
-    folder = Path(place).parent if place and "file" in table.values else Path()
+    table.only(("findings", "runs", "over_log", "file"))
+    key = "file" if "file" in table.values and "findings" not in table.values else "findings"
+    written = table.text(key, FILE) or FILE
+    place, _ = settings.place("labels", key)
+    folder = Path(place).parent if place and key in table.values else Path()
     return folder / os.path.expanduser(written)
 
 
@@ -78,7 +84,9 @@ def _label(line: str, path: str, number: int) -> Label:
         if not (isinstance(value, str) and value.strip() if needed else True) or not isinstance(
             value, str | None
         ):
-            raise ConfigError(f"label: {name} must be a text", path=path, line=number)
+            of_run = "finding" not in record and ("outcome" in record or "task_type" in record)
+            hint = "labels of runs are read by --labels, or from runs of [labels]" if of_run else ""
+            raise ConfigError(f"label: {name} must be a text", hint, path=path, line=number)
     if texts["verdict"] not in VERDICTS:
         raise ConfigError(
             "label: unknown verdict", f"one of {', '.join(VERDICTS)}", path=path, line=number
