@@ -178,7 +178,13 @@ def advise(
         numpy.array(fold, dtype=numpy.int64),
     )  # fmt: skip
     fixed = frozenset(n for n, d in enumerate(made.dimensions) if d.reached < LEAST_REACHED)
-    found = searching.search(case.sweep, training, case.aim, fixed, case.fold)
+    # what is set was not chosen on these runs: all of them tell its rate
+    first = made.first(tuple(d.now for d in made.dimensions))
+    set_now = score(whole, first).healthy
+    found = searching.search(
+        case.sweep, training, case.aim, fixed, case.fold,
+        stays=set_now <= case.aim.allowed(whole.healthy, chosen=False),
+    )  # fmt: skip
     into.together = _together(found, case)
     for n, dimension in enumerate(made.dimensions):
         trade = _trade(n, found.best[n], case, into.together.advised)

@@ -87,7 +87,7 @@ class Aim:
         """Is the cap kept on runs that were left out? By the rate and one standard error, as is
         the custom in cross-validation (Breiman and others 1984): it is an estimate itself."""
         if not healthy:
-            return False
+            return True
         rate = interrupted / healthy
         return rate + sqrt(rate * (1 - rate) / healthy) <= self.cap + 1e-12
 
@@ -120,10 +120,13 @@ def search(
     aim: Aim,
     fixed: frozenset[int] = frozenset(),
     fold: NDArray[int64] | None = None,
+    *,
+    stays: bool = True,
 ) -> Searched:
     """The best combination on `runs`. Dimensions in `fixed` stay as they are set now.
 
-    `fold`: the part of each run, 0 to `FOLDS` - 1; without it no part is left out. Of combinations
+    `fold`: the part of each run, 0 to `FOLDS` - 1; without it no part is left out. `stays`: what is
+    set keeps the cap; its stops stay then, unless others are better. Of combinations
     that save equally much the one that changes least is taken: fewest warnings that no run would
     see, fewest stops turned, fewest of them given up altogether, each as near as can be to what is
     set now; then the same of warnings.
@@ -131,17 +134,30 @@ def search(
     table = _Table(sweep, runs, fold)
     caution, left_out = CAUTION[0], (0, 0)
     for caution in CAUTION if fold is not None else ():
-        interrupted = 0
-        for part in range(FOLDS):
-            rows, _ = table.row(_Search(table, aim, fixed, part, caution).best())
-            interrupted += int(rows[-1][HEALTHY] - rows[part][HEALTHY])
-        left_out = (interrupted, runs.healthy)
-        if aim.kept(interrupted, runs.healthy):
+        left_out = _left_out(table, aim, fixed, caution)
+        if aim.kept(*left_out):
             break
-    whole = _Search(table, aim, fixed, None, caution)
-    best = whole.best()
+    chosen = _Search(table, aim, fixed, None, caution)
+    best, whole = chosen.best(), chosen
+    if stays:
+        as_set = _Search(table, aim, fixed | table.stops, as_set=True)
+        kept = as_set.best()
+        if table.total(kept, aim) >= table.total(best, aim) - 1e-9:
+            best, whole, caution, left_out = kept, as_set, CAUTION[0], (0, 0)
     made = {pick: from_row(rows[-1]) for pick, (rows, _) in table.tried.items()}
-    return Searched(best, made, list(whole.allowed_picks()), whole.few, *caution, left_out)
+    return Searched(best, made, list(whole.allowed_picks()), chosen.few, *caution, left_out)
+
+
+def _left_out(
+    table: _Table, aim: Aim, fixed: frozenset[int], caution: tuple[int | None, int]
+) -> tuple[int, int]:
+    """Healthy runs that are interrupted, of those left out in turn, by what is chosen on the
+    others."""
+    interrupted = 0
+    for part in range(FOLDS):
+        rows, _ = table.row(_Search(table, aim, fixed, part, caution).best())
+        interrupted += int(rows[-1][HEALTHY] - rows[part][HEALTHY])
+    return interrupted, table.runs.healthy
 
 
 def alone(
@@ -179,20 +195,19 @@ class _Search:
         fixed: frozenset[int],
         without: int | None = None,
         caution: tuple[int | None, int] = CAUTION[0],
+        *,
+        as_set: bool = False,
     ) -> None:
         self.table, self.aim = table, aim
         self.row = -1 if without is None else without
         lowered, self.margin = caution
         self.lowered = inf if lowered is None else lowered
         self.sizes = {n: s for n, s in enumerate(table.sizes) if n not in fixed}
-        runs, fold = table.runs, table.fold
-        healthy = runs.healthy
-        if without is not None and fold is not None:
-            healthy -= int((fold[:healthy] == without).sum())
-        self.allowed = [
-            (aim.allowed(healthy, chosen=chosen), aim.allowed(healthy, warn=True, chosen=chosen))
-            for chosen in (False, True)
-        ]
+        healthy = table.runs.healthy - (0 if without is None else table.healthy[without])
+        self.stops = aim.allowed(healthy, chosen=not as_set)
+        self.rate = aim.allowed(healthy, chosen=False)
+        #: warned: as they are set, and where one is turned
+        self.warns = [aim.allowed(healthy, warn=True, chosen=turned) for turned in (False, True)]
 
     def best(self) -> Pick:
         table = self.table
@@ -221,10 +236,10 @@ class _Search:
         """Less is better."""
         rows, own = self.table.row(pick)
         row = rows[self.row]
-        stops, warns = self.allowed[own.turned > 0]
         return (
-            max(0, self._interrupted(pick, row) - stops),
-            max(0, row[WARNED] - warns),
+            max(0, row[HEALTHY] - self.stops),
+            max(0, row[WARNED] - self.warns[own.turned]),
+            self._too_near(pick),
             max(0, own.lowered - self.lowered),
             -round(self.aim.of(row), 9),
             own.hidden,
@@ -232,23 +247,21 @@ class _Search:
             *own.order,
         )
 
-    def _interrupted(self, pick: Pick, row: Sequence[float]) -> float:
-        """Healthy runs that are interrupted, with each stop as much lower as caution demands."""
+    def _too_near(self, pick: Pick) -> float:
+        """By how many healthy runs the cap is broken with each stop lower as caution demands."""
         if not self.margin:
-            return row[HEALTHY]
+            return 0
         lower = self.table.lower(pick, self.margin)
-        return inf if lower is None else self.table.row(lower)[0][self.row][HEALTHY]
+        if lower is None:
+            return inf
+        return max(0, self.table.row(lower)[0][self.row][HEALTHY] - self.rate)
 
     def allowed_picks(self) -> Iterator[Pick]:
         """Of what was tried, all that breaks no limit."""
-        stops, warns = self.allowed[True]
         for pick, (rows, own) in list(self.table.tried.items()):
             row = rows[self.row]
-            if (
-                self._interrupted(pick, row) <= stops
-                and row[WARNED] <= warns
-                and own.lowered <= self.lowered
-            ):
+            broken = row[HEALTHY] > self.stops or row[WARNED] > self.warns[own.turned]
+            if not broken and not self._too_near(pick) and own.lowered <= self.lowered:
                 yield pick
 
     def _all(self) -> Iterator[Pick]:
@@ -299,7 +312,7 @@ class _Own:
 
     lowered: int  # stops that may come earlier than as they are set now
     hidden: int  # warnings set where the stop has come already
-    turned: int
+    turned: bool  # a warning is
     #: how many are turned, given up, and how far they are from what is set: stops, then warnings
     changed: tuple[int, ...]
     order: tuple[int, ...]
@@ -312,6 +325,10 @@ class _Table:
         self.sweep, self.runs, self.fold = sweep, runs, fold
         self.tried: dict[Pick, tuple[list[list[float]], _Own]] = {}
         dimensions = sweep.dimensions
+        self.healthy = [
+            runs.healthy if fold is None else int((fold[: runs.healthy] == part).sum())
+            for part in range(FOLDS)
+        ]
         self.now = tuple(d.now for d in dimensions)
         self.sizes = tuple(len(d.choices) for d in dimensions)
         self.stops = frozenset(n for n, d in enumerate(dimensions) if d.level.stops)
@@ -335,6 +352,9 @@ class _Table:
             known = self.tried[pick] = ([*(total - rows).tolist(), total.tolist()], self._own(pick))
         return known
 
+    def total(self, pick: Pick, aim: Aim) -> float:
+        return aim.of(self.row(pick)[0][-1])
+
     def lower(self, pick: Pick, margin: int) -> Pick | None:
         """`pick` with each stop so many choices lower; None where one is too low for that."""
         found = list(pick)
@@ -354,7 +374,7 @@ class _Table:
                 lowered += self.earlier[n][a]
         hidden = sum((pick[n], pick[m]) in both for (n, m), both in self.hidden.items())
         order = tuple(-n for n in pick)
-        return _Own(lowered, hidden, changed[0] + changed[3], tuple(changed), order)
+        return _Own(lowered, hidden, changed[3] > 0, tuple(changed), order)
 
 
 def _hidden(
