@@ -14,7 +14,7 @@ TOP_LEVEL = {"pyproject.toml", "README.md", "loopaudit", "tests", "sample_logs"}
 FLOORS = (
     {"__main__"},
     {"cli"},
-    {"render"},
+    {"render", "spark"},
     {"cost", "tune", "check", "live", "convert"},
     {"replay"},
     {"guards"},  # a session drives detectors

@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "label": ("loopaudit.cli.label", "Say of a finding that it is a loop, or is not."),
     "convert": ("loopaudit.cli.convert", "Logs as JSON lines, Parquet or ATIF, redacted."),
     "cache": ("loopaudit.cli.cache", "What is kept of logs that were read, and its end."),
+    "spark": ("loopaudit.cli.spark", "Results of very many logs, by Spark on many machines."),
     "explain": ("loopaudit.cli.explain", "What a rule, guard, format or price is and means."),
     "schema": ("loopaudit.cli.schema", "JSON Schema of the report, of costs, or of our own logs."),
 }

@@ -35,18 +35,19 @@ class Parquet:
 
     def records(self) -> Iterator[tuple[int, Any]]:
         for number, row in enumerate(self._rows.iter_rows(named=True), 1):
-            yield number, _record(row)
+            yield number, record_of(row)
 
     def record(self, line: int) -> Any:
         return (
-            _record(self._rows.row(line - 1, named=True)) if 0 < line <= len(self._rows) else None
+            record_of(self._rows.row(line - 1, named=True)) if 0 < line <= len(self._rows) else None
         )
 
     def close(self) -> None:
         self._rows = None
 
 
-def _record(row: dict[str, Any]) -> dict[str, Any]:
+def record_of(row: dict[str, Any]) -> dict[str, Any]:
+    """The record that a row stands for."""
     import orjson
 
     out: dict[str, Any] = {}

@@ -31,13 +31,7 @@ from loopaudit.money import prepare, usd
 from loopaudit.replay import cached, run_labels
 from loopaudit.replay.cached import Cache, KnownPrices
 from loopaudit.replay.delegation import delegated
-from loopaudit.replay.merge import (
-    adopt,
-    drop_copies,
-    inherited_unseen,
-    joint_jobs,
-    mark_inherited,
-)
+from loopaudit.replay.merge import inherited_unseen, joint_jobs, unite
 from loopaudit.replay.meter import meter
 from loopaudit.replay.outcomes import settle
 from loopaudit.replay.pool import uncollected
@@ -163,11 +157,7 @@ def _conclude_all(everything: Everything, options: AuditOptions) -> tuple[Report
             repaired[what] = repaired.get(what, 0) + count
     report.inputs.sort(key=lambda i: i.path)
     report.skips.sort(key=lambda s: (s.path, s.line or 0))
-    runs, copies = drop_copies(runs)
-    adopt(runs, [run for result in results for run in result.mentioned])
-    _distinguish(runs)
-    runs.sort(key=lambda r: (r.run.path, r.run.id))
-    copies += mark_inherited(runs)
+    runs, copies = unite(runs, [run for result in results for run in result.mentioned])
     now = time.time() if options.now is None else options.now
     used = settle(runs, everything.labels, cut_tails)
     fresh = {s.path for s in found.sources if now - s.mtime < STILL_RUNNING}
@@ -247,29 +237,6 @@ def _read(sources: list[Source], cache: Cache, options: AuditOptions) -> list[Jo
         gone = {n for group in groups for n in group}
         results = [r for n, r in enumerate(results) if n not in gone] + again
     return results
-
-
-def _distinguish(runs: list[RunResult]) -> None:
-    """Give runs of one id (made from equal file names) different ones: the path goes in front."""
-    seen: dict[str, list[RunResult]] = {}
-    for found in runs:
-        seen.setdefault(found.run.id, []).append(found)
-    for same in seen.values():
-        if len(same) > 1:
-            for found in same:
-                _rename(found, f"{found.run.path}:{found.run.id}")
-
-
-def _rename(found: RunResult, name: str) -> None:
-    found.run.id = name
-    for finding in found.findings:
-        finding.run = name
-        for place in (finding.first_seen, finding.onset, finding.last):
-            place.run = name
-        for entry in finding.waste.steps:
-            entry.run = name
-    for near in found.not_loops:
-        near.run = name
 
 
 def _price_all(

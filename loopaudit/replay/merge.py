@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from loopaudit.ingest.sources import PACKED_SUFFIXES, Source
+from loopaudit.keys import digest
 from loopaudit.model import Run
 from loopaudit.replay.results import JobResult, RunResult
 
@@ -63,6 +64,15 @@ def joint(claimed: Sequence[Sequence[str]], began: Sequence[tuple[float, str]]) 
     return [sorted(m, key=lambda n: began[n]) for m in members.values() if len(m) > 1]
 
 
+def unite(runs: list[RunResult], mentioned: Iterable[Run]) -> tuple[list[RunResult], int]:
+    """The runs of all files with each response once, in order; how many were left out."""
+    runs, copies = drop_copies(runs)
+    adopt(runs, mentioned)
+    _distinguish(runs)
+    runs.sort(key=lambda r: (r.run.path, r.run.id))
+    return runs, copies + mark_inherited(runs)
+
+
 def adopt(runs: Sequence[RunResult], mentioned: Iterable[Run]) -> None:
     """Fill in what another file tells of a run: its parent, the call that began it, its agent."""
     by_id = {found.run.id: found.run for found in runs}
@@ -72,6 +82,29 @@ def adopt(runs: Sequence[RunResult], mentioned: Iterable[Run]) -> None:
             for name in ("parent", "parent_call", "agent", "forked_from"):
                 if getattr(run, name) is None:
                     setattr(run, name, getattr(mention, name))
+
+
+def _distinguish(runs: list[RunResult]) -> None:
+    """Give runs of one id (made from equal file names) different ones: the path goes in front."""
+    seen: dict[str, list[RunResult]] = {}
+    for found in runs:
+        seen.setdefault(found.run.id, []).append(found)
+    for same in seen.values():
+        if len(same) > 1:
+            for found in same:
+                _rename(found, f"{found.run.path}:{found.run.id}")
+
+
+def _rename(found: RunResult, name: str) -> None:
+    found.run.id = name
+    for finding in found.findings:
+        finding.run = name
+        for place in (finding.first_seen, finding.onset, finding.last):
+            place.run = name
+        for entry in finding.waste.steps:
+            entry.run = name
+    for near in found.not_loops:
+        near.run = name
 
 
 def drop_copies(runs: list[RunResult]) -> tuple[list[RunResult], int]:
@@ -186,6 +219,22 @@ def _shelf(found: RunResult) -> tuple[str, str]:
     return os.path.dirname(found.run.path), found.run.format
 
 
+def ties(found: RunResult) -> list[int]:
+    """Numbers of which it shares one with each run that `unite` looks at together with it."""
+    run, table = found.run, found.columns
+    names = [f"run {name}" for name in (run.id, run.session, run.forked_from) if name]
+    if found.content:
+        names.append(f"file {_unpacked(run.path) or run.path}")
+    if table.past:
+        names.append(f"shelf {_shelf(found)}")
+    return [*map(digest, names), *(response for response in table.ids if response)]
+
+
+def mention_ties(mentioned: Iterable[Run]) -> list[int]:
+    """The same for what a job tells of runs in other files."""
+    return [digest(f"run {run.id}") for run in mentioned]
+
+
 def inherited_unseen(runs: Sequence[RunResult]) -> list[str]:
     """Said of runs that begin with a copy of a session that is not among them: what they inherited
     cannot be told from their own, and counts as theirs."""
@@ -201,4 +250,15 @@ def _claim(found: RunResult, named: set[str]) -> tuple[bool, float, str]:
     return (not origin, run.ended if run.ended is not None else _INFINITY, run.id)
 
 
-__all__ = ["drop_copies", "inherited_unseen", "joint_jobs", "mark_inherited"]
+__all__ = [
+    "adopt",
+    "claims",
+    "drop_copies",
+    "inherited_unseen",
+    "joint",
+    "joint_jobs",
+    "mark_inherited",
+    "mention_ties",
+    "ties",
+    "unite",
+]

@@ -1,14 +1,16 @@
 """Results of jobs as rows of a table, made anywhere and read here as if the logs had just been.
 
-A row is a run, in columns that any program reads, with its whole result as bytes; or an input, by
-itself or together with others that hold parts of the same runs. Every row tells what it was made
-with: results of other guards, masks or another version are refused, not mixed.
+A row is a run, in columns that any program reads, with its whole result as bytes; or a job: one
+input, or several that hold parts of the same runs. A job's row tells what it was made with: results
+of other guards, masks or another version are refused, not mixed. The rows of a folder belong
+together; their order does not matter.
 """
 
 from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -20,9 +22,9 @@ from loopaudit import __version__, files
 from loopaudit.errors import InputError, LoopauditError, UsageError
 from loopaudit.ingest.parquet import MAGIC
 from loopaudit.ingest.sources import Found, Source
-from loopaudit.model import BUCKETS
 from loopaudit.replay import kept
-from loopaudit.replay.results import UNKNOWN, JobResult, RunResult
+from loopaudit.replay.results import JobResult, RunResult
+from loopaudit.replay.totals import run_tokens
 from loopaudit.replay.worker import Plan
 from loopaudit.store.digests import NotPlain, digest
 
@@ -39,9 +41,16 @@ COLUMNS: dict[str, str] = {
     "outcome": "text",
     "started": "float",  # seconds since the epoch
     "ended": "float",
-    "steps": "int",
+    # what is the run's own, so that sums over runs count nothing twice
+    "responses": "int",
     "calls": "int",
-    **dict.fromkeys((f"{name}_tokens" for name in BUCKETS), "int"),
+    "fresh_input": "int",
+    "cache_read": "int",
+    "cache_write": "int",
+    "output": "int",
+    "reasoning": "int",
+    "tokens": "int",
+    "inherited": "int",  # steps that another run owns
     "findings": "int",
     "made_with": "text",
     "result": "bytes",
@@ -72,13 +81,16 @@ def rows(unit: int, job: Sequence[Source], result: JobResult, made: str) -> list
     about = kept.dumps((replace(result, runs=[]), [_row_of(source) for source in job]))
     first = dict.fromkeys(COLUMNS) | {"unit": unit, "made_with": made, "result": about}
     first["path"] = job[0].path if job else None
-    return [first, *(_run(unit, found, made) for found in result.runs)]
+    return [first, *({**own(found), "unit": unit} for found in result.runs)]
 
 
-def _run(unit: int, found: RunResult, made: str) -> Row:
+def own(found: RunResult, *, copy: bool = False) -> Row:
+    """The row of a run, its `unit` left open. Of a `copy` nothing is its own."""
     run, table = found.run, found.columns
+    steps = range(len(table))
+    mine = [] if copy else [step for step in steps if step not in found.inherited]
+    tokens = run_tokens(found, mine)
     row: Row = {
-        "unit": unit,
         "run": run.id,
         "session": run.session,
         "parent": run.parent,
@@ -89,16 +101,19 @@ def _run(unit: int, found: RunResult, made: str) -> Row:
         "outcome": run.outcome,
         "started": run.started,
         "ended": run.ended,
-        "steps": len(table),
-        "calls": sum(table.calls),
+        "responses": sum(not table.compaction[step] for step in mine),
+        "calls": sum(table.calls[step] for step in mine),
+        "fresh_input": tokens.fresh_input,
+        "cache_read": tokens.cache_read,
+        "cache_write": tokens.cache_write,
+        "output": tokens.output,
+        "reasoning": tokens.reasoning,
+        "tokens": tokens.total,
+        "inherited": len(steps) - len(mine),
         "findings": len(found.findings),
-        "made_with": made,
         "result": kept.dumps(found),
     }
-    for name, column in zip(BUCKETS, table.buckets, strict=True):
-        known = [count for count in column if count != UNKNOWN]
-        row[f"{name}_tokens"] = sum(known) if known else None
-    return {name: _whole(row[name]) for name in COLUMNS}
+    return {name: _whole(row.get(name)) for name in COLUMNS}
 
 
 def _whole(cell: Any) -> Any:
@@ -113,13 +128,13 @@ def _row_of(source: Source) -> tuple[Any, ...]:
 
 
 def _rest(plan: Plan) -> dict[str, str]:
-    """Digests of what else decides a result, by field of the plan."""
+    """Digests of what else decides a result once a log is read, by field of the plan."""
     given = replace(plan, keep=replace(plan.keep, vectors=False))  # follows from the guards
     names = [field.name for field in fields(plan)]
     return {
         name: _digest(getattr(given, name))
         for name in names
-        if name not in ("guards", "default", "traced")
+        if name not in ("guards", "default", "traced", "log_format", "formats")
     }
 
 
@@ -166,8 +181,8 @@ def take(found: Found, plan: Plan) -> Stored:
     sources: dict[str, Source] = {}
     others: dict[str, int] = {}
     for source in mine:
-        for folder, row in _rows(source, plan, others):
-            key = folder, row["unit"]
+        for row in _rows(source, plan, others):
+            key = os.path.dirname(source.path), row["unit"]
             try:
                 result = kept.loads(row["result"])
                 if row["run"] is not None:
@@ -208,12 +223,12 @@ def _opened(source: Source) -> Any:
     return io.BytesIO(files.whole(source.real)) if remote else source.real
 
 
-def _rows(source: Source, plan: Plan, others: dict[str, int]) -> Iterable[tuple[str, Row]]:
+def _rows(source: Source, plan: Plan, others: dict[str, int]) -> Iterable[Row]:
     import polars as pl
 
     try:
         table = pl.read_parquet(_opened(source), columns=["unit", "run", "made_with", "result"])
-        made = {text: orjson.loads(text) for text in table["made_with"].unique().to_list()}
+        made = {text: orjson.loads(text) for text in table["made_with"].drop_nulls().unique()}
     except MemoryError:
         raise
     except Exception as error:
@@ -222,8 +237,7 @@ def _rows(source: Source, plan: Plan, others: dict[str, int]) -> Iterable[tuple[
     for text, told in made.items():
         _check(source.path, told, plan)
         others[text] = told["other_files"]
-    for row in table.iter_rows(named=True):
-        yield row["made_with"], row
+    return table.iter_rows(named=True)
 
 
 def _check(path: str, told: Any, plan: Plan) -> None:
