@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loopaudit.model import Attempt, Run
-from loopaudit.render.charts.style import BLUE, GREEN, WASTE, counts, figure, legend
+from loopaudit.render.charts.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    WASTE,
+    counts,
+    figure,
+    legend,
+    whole_steps,
+)
+from loopaudit.render.figures import count
 from loopaudit.retry import DEFAULT, RetryPolicy, policy_interval
 
 if TYPE_CHECKING:
@@ -45,16 +55,17 @@ def retries(runs: Iterable[Run]) -> Retries:
     return out
 
 
-def draw(data: Retries, policy: RetryPolicy = DEFAULT) -> Figure:
-    """Waits by number of the retry; the band is what the policy allows."""
+def draw(data: Retries, of: str, policy: RetryPolicy = DEFAULT) -> Figure:
+    """Waits by number of the retry; the band is what the policy allows. `of`: whose they are."""
     known = [row for row in data.rows if row["wait"] is not None]
     drawn, axes = figure(
-        f"{len(data.rows):,} failed attempts and the waits after them",
-        f"{len(data.rows) - len(known):,} without a recorded wait; the band is "
+        f"{count(len(data.rows), 'failed attempt')} and the waits after"
+        f" {'it' if len(data.rows) == 1 else 'them'}: {of}",
+        "the band is "
         f"{1 - policy.jitter:g} to {1 + policy.jitter:g} times min({policy.base:g} s × "
         f"{policy.factor:g}^(n-1), {policy.cap:g} s), at most {policy.retries} retries",
     )
-    last = max((row["number"] for row in known), default=policy.retries)
+    last = max((row["number"] for row in data.rows), default=policy.retries)
     numbers = list(range(1, max(last, policy.retries) + 1))
     band = [policy_interval(number, policy) for number in numbers]
     edges = [n - 0.5 for n in numbers] + [numbers[-1] + 0.5]
@@ -68,6 +79,17 @@ def draw(data: Retries, policy: RetryPolicy = DEFAULT) -> Figure:
         label="allowed wait",
     )
     axes.axvline(policy.retries + 0.5, color=WASTE, linestyle="--", label="end of the policy")
+    silent = [row["number"] for row in data.rows if row["wait"] is None]
+    if silent:
+        axes.plot(
+            silent,
+            [0.02] * len(silent),
+            transform=axes.get_xaxis_transform(),
+            marker="d",
+            linestyle="",
+            color=GREY,
+            label=f"wait not recorded ({len(silent):,})",
+        )
     if known:
         inside = [r for r in known if _inside(r, policy)]
         outside = [r for r in known if not _inside(r, policy)]
@@ -87,7 +109,7 @@ def draw(data: Retries, policy: RetryPolicy = DEFAULT) -> Figure:
         if max(r["wait"] for r in known) > 20 * policy.base:
             axes.set_yscale("symlog", linthresh=policy.base)
             counts(axes)
-    axes.set_xlim(0.5, numbers[-1] + 0.5)
+    whole_steps(axes, 1, numbers[-1])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("number of the retry")
     axes.set_ylabel("seconds")

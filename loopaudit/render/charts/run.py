@@ -17,7 +17,10 @@ from loopaudit.render.charts.style import (
     label,
     legend,
     main_colour,
+    paper,
+    whole_steps,
 )
+from loopaudit.render.figures import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,11 +28,14 @@ if TYPE_CHECKING:
 
 _BUCKETS = {
     "cache_read": ("read from the cache", SKY),
-    "cache_write": ("written to the cache", ORANGE),
-    "fresh_input": ("fresh", BLUE),
+    # the darkest between two light ones: they are told apart in grey too
+    "cache_write": ("written to the cache", BLUE),
+    "fresh_input": ("fresh", ORANGE),
 }
 #: beyond so many steps bars melt into one another, and areas are drawn
-_MOST_BARS = 150
+_MOST_BARS = 80
+#: loops that get a number, and marks of guards that get words
+_MOST_NUMBERED, _MOST_MARKS = 8, 8
 
 
 def cost(series: RunSeries, when: str, price_date: str | None) -> Figure:
@@ -41,18 +47,19 @@ def cost(series: RunSeries, when: str, price_date: str | None) -> Figure:
         what += f" of {price_date}, not a bill"
     drawn, axes = figure(f"{what}: {series.run}", _subtitle(series, when))
     steps = [row["step"] for row in series.rows]
-    _shade(axes, series)
+    values = [float(row[unit]) for row in series.rows]
     axes.step(
-        steps,
-        [float(row[unit]) for row in series.rows],
+        [*steps, steps[-1] + 0.6],  # the last step has a width too
+        [*values, values[-1]],
         where="post",
         color=main_colour(),
         linewidth=2,
         label="so far",
     )
+    _shade(axes, series)
     _mark(axes, series)
     _finish(drawn, axes, series)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0, top=None if values[-1] else 1)
     (dollars if priced else counts)(axes)
     axes.set_ylabel("USD, list price" if priced else "tokens")
     return drawn
@@ -62,7 +69,6 @@ def snowball(series: RunSeries, when: str) -> Figure:
     """Input tokens of each step by bucket: how the context is sent again and again."""
     drawn, axes = figure(f"Input of each step: {series.run}", _subtitle(series, when))
     steps = [row["step"] for row in series.rows]
-    _shade(axes, series)
     below = [0.0] * len(steps)
     layers = []
     for name in INPUT:
@@ -82,13 +88,14 @@ def snowball(series: RunSeries, when: str) -> Figure:
             labels=[_BUCKETS[name][0] for name, _ in layers],
             step="mid",
         )
+    _shade(axes, series)
     _mark(axes, series)
     _finish(drawn, axes, series)
     counts(axes)
     axes.set_ylabel("input tokens")
     unknown = sum(all(row[name] is None for name in INPUT) for row in series.rows)
     if unknown:
-        note = f"{unknown} steps without known input"
+        note = f"{count(unknown, 'step')} without known input"
         axes.annotate(note, (0.01, 0.97), xycoords="axes fraction", fontsize=8.5, va="top")
     return drawn
 
@@ -96,16 +103,21 @@ def snowball(series: RunSeries, when: str) -> Figure:
 def _subtitle(series: RunSeries, when: str) -> str:
     parts = [series.title, when]
     if series.unpriced and series.unpriced < len(series.rows):
-        parts.append(f"lower bound: {series.unpriced} steps without a price")
+        parts.append(f"lower bound: {count(series.unpriced, 'step')} without a price")
+    silent = sum(row["tokens"] is None for row in series.rows)
+    if silent:
+        parts.append(f"{count(silent, 'step')} without usage")
     if series.inherited:
-        parts.append(f"{series.inherited} steps copied from another run left out")
+        parts.append(f"{count(series.inherited, 'step')} copied from another run left out")
     return " · ".join(part for part in parts if part)
 
 
 def _shade(axes: Axes, series: RunSeries) -> None:
-    """Loops from onset to last step, as shaded spans."""
-    named: set[str] = set()
-    for span in series.spans:
+    """Loops from onset to last step, as shaded spans; few of them are numbered."""
+    numbered = len(series.spans) <= _MOST_NUMBERED
+    rules = dict.fromkeys(label(span.rule) for span in series.spans)
+    for number, span in enumerate(series.spans, 1):
+        name = f"loop {number}: {label(span.rule)}" if numbered else f"loops: {', '.join(rules)}"
         axes.axvspan(
             span.onset + 0.5,
             span.last + 1.5,
@@ -114,42 +126,61 @@ def _shade(axes: Axes, series: RunSeries) -> None:
             hatch="//",
             edgecolor=WASTE,
             linewidth=0,
-            label=None if span.rule in named else f"loop: {label(span.rule)}",
+            zorder=0.5,  # behind bars, whose colours are not to be mixed
+            label=name if numbered or number == 1 else None,
         )
-        axes.axvline(span.onset + 1, color=WASTE, linewidth=1)
-        named.add(span.rule)
+        axes.plot(
+            [span.onset + 0.5, span.last + 1.5],
+            [1, 1],
+            transform=axes.get_xaxis_transform(),
+            color=WASTE,
+            linewidth=5,
+            solid_capstyle="butt",
+        )
+        axes.axvline(span.onset + 1, color=WASTE, linewidth=1.2)
+        if numbered:
+            _note(axes, f"loop {number}", span.onset + 1, 0.03, va="bottom")
 
 
 def _mark(axes: Axes, series: RunSeries) -> None:
     """Where guards would have spoken: dashed for a warning, solid for a stop."""
     shown = [mark for mark in series.marks if mark.step < len(series.rows) + 1]
-    stagger = 0.0
-    for mark in shown[:8]:
+    shown.sort(key=lambda mark: mark.step)
+    for number, mark in enumerate(shown[:_MOST_MARKS]):
         stops = mark.level.startswith("stop")
         axes.axvline(
-            mark.step + 1, color=GREEN, linewidth=1.4, linestyle="-" if stops else (0, (4, 3))
+            mark.step + 1, color=GREEN, linewidth=1.6, linestyle="-" if stops else (0, (4, 3))
         )
-        axes.annotate(
-            f"{mark.guard} {mark.level}",
-            (mark.step + 1, 0.98 - stagger),
-            xycoords=("data", "axes fraction"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            fontsize=8,
-            va="top",
-        )
-        stagger = (stagger + 0.06) % 0.42
-    if len(shown) > 8:
-        axes.annotate(
-            f"and {len(shown) - 8} more", (0.99, 0.02), xycoords="axes fraction", ha="right"
-        )
+        text = f"{label(mark.guard)} {mark.level}, step {mark.step + 1:,}"
+        _note(axes, text, mark.step + 1, 0.98 - 0.07 * number, va="top")
+    if len(shown) > _MOST_MARKS:
+        more = f"and {len(shown) - _MOST_MARKS} more marks of guards"
+        axes.annotate(more, (0.99, 0.02), xycoords="axes fraction", ha="right", fontsize=8)
+
+
+def _note(axes: Axes, text: str, step: float, height: float, va: str) -> None:
+    """Words beside a line, on paper of their own: no other line runs through them."""
+    right = step > 0.75 * axes.dataLim.x1 if axes.dataLim.x1 > 1 else False
+    axes.annotate(
+        text,
+        (step, height),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if right else 4, 0),
+        textcoords="offset points",
+        fontsize=8,
+        ha="right" if right else "left",
+        va=va,
+        zorder=5,
+        bbox={
+            "facecolor": paper(),
+            "edgecolor": "none",
+            "alpha": 0.85,
+            "pad": 1.2,
+        },
+    )
 
 
 def _finish(drawn: Figure, axes: Axes, series: RunSeries) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    last = max((row["step"] for row in series.rows), default=1)
-    axes.set_xlim(0.4, last + 0.6)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    whole_steps(axes, 1, max((row["step"] for row in series.rows), default=1))
     axes.set_xlabel("step")
     legend(drawn, axes)

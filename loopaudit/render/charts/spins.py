@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loopaudit.findings import Finding
-from loopaudit.render.charts.style import SERIES, WASTE, counts, figure, label, legend
+from loopaudit.render.charts.style import GREY, SERIES, WASTE, counts, figure, label, legend
+from loopaudit.render.figures import count
 from loopaudit.replay.savings import spin_length
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: so many loops are drawn one by one
+FEW = 16
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 @dataclass(slots=True)
@@ -20,12 +26,15 @@ class Spins:
 
     recorded: list[int] = field(default_factory=list)
     guarded: dict[str, list[int]] = field(default_factory=dict)
+    names: list[tuple[str, str]] = field(default_factory=list)  # id of the finding, rule
 
     def rows(self) -> list[dict[str, Any]]:
         return [
-            {"finding": number + 1, "recorded": length}
+            {"finding": name, "rule": rule, "recorded": length}
             | {guard: lengths[number] for guard, lengths in self.guarded.items()}
-            for number, length in enumerate(self.recorded)
+            for number, ((name, rule), length) in enumerate(
+                zip(self.names, self.recorded, strict=True)
+            )
         ]
 
 
@@ -37,6 +46,7 @@ def spins(findings: Sequence[Finding], guards: Sequence[str]) -> Spins:
             continue  # attempts of an API call are no steps
         length = spin_length(finding)
         out.recorded.append(length)
+        out.names.append((finding.id, finding.rule))
         for guard in guards:
             first = next((stop for stop in finding.stops if stop.guard == guard), None)
             cut = length if first is None else max(0, first.saves_from - finding.onset.step)
@@ -45,9 +55,63 @@ def spins(findings: Sequence[Finding], guards: Sequence[str]) -> Spins:
 
 
 def draw(data: Spins) -> Figure:
-    """Share of loops that are at least so long."""
+    """Few loops: a row each. Many: the share of loops that are at least so long."""
+    return _each(data) if len(data.recorded) <= FEW else _shares(data)
+
+
+def _each(data: Spins) -> Figure:
+    """From where each guard would have cut a loop to where it ended as recorded."""
+    size = len(data.recorded)
     drawn, axes = figure(
-        f"How long {len(data.recorded):,} loops spun",
+        f"How long {count(size, 'loop')} spun, as recorded and had guards been on",
+        "steps from onset to last; guards cut a loop at their first intervention",
+        rows=size + 1,
+    )
+    for number, length in enumerate(data.recorded):
+        row = size - 1 - number
+        least = min([length, *(lengths[number] for lengths in data.guarded.values())])
+        axes.plot([least, length], [row, row], color=GREY, linewidth=1.2, zorder=1)
+    named = [("as recorded", data.recorded, WASTE, "X")]
+    for number, (guard, lengths) in enumerate(data.guarded.items()):
+        marker = _MARKERS[number % len(_MARKERS)]
+        named.append((label(guard), lengths, SERIES[number % len(SERIES)], marker))
+    for number, (name, lengths, colour, marker) in enumerate(named):
+        mean = sum(lengths) / len(lengths)
+        axes.scatter(
+            lengths,
+            range(size - 1, -1, -1),
+            s=64 - 8 * min(number, 4),
+            marker=marker,
+            color=colour,
+            zorder=2 + number,
+            label=f"{name}, mean {mean:,.1f}",
+        )
+    names = [f"{label(rule)}  {identity[:8]}" for identity, rule in data.names]
+    axes.set_yticks(range(size - 1, -1, -1), names, fontsize=8.5)
+    axes.set_ylim(-0.7, size - 0.3)
+    _scale(axes, max(data.recorded))
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+    axes.set_xlabel("steps")
+    legend(drawn, axes)
+    return drawn
+
+
+def _scale(axes: Axes, longest: int) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    if longest > 200:
+        axes.set_xscale("symlog", linthresh=10)
+        counts(axes, "x")
+        axes.set_xlim(-0.4, longest * 1.3)
+    else:
+        axes.set_xlim(-0.02 * longest - 0.1, 1.05 * longest + 0.1)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _shares(data: Spins) -> Figure:
+    drawn, axes = figure(
+        f"How long {count(len(data.recorded), 'loop')} spun, as recorded and had guards been on",
         "share of loops with at least so many steps from onset to last; guards cut them at their"
         " first intervention",
     )
@@ -67,12 +131,9 @@ def draw(data: Spins) -> Figure:
             color=colour,
             linestyle=style,
             linewidth=2,
-            label=f"{name}, mean {mean:.1f}",
+            label=f"{name}, mean {mean:,.1f}",
         )
-    if longest > 60:
-        axes.set_xscale("symlog", linthresh=1)
-        counts(axes, "x")
-        axes.set_xlim(0, longest * 1.2)
+    _scale(axes, longest)
     axes.set_ylim(0, 103)
     axes.set_xlabel("steps")
     axes.set_ylabel("% of loops")

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from loopaudit.findings import Finding
 from loopaudit.model import BoundaryKind, CallStatus, Run
 from loopaudit.render.charts.series import Span, spans
-from loopaudit.render.charts.style import BLUE, GREY, ORANGE, WASTE, figure, label, legend
+from loopaudit.render.charts.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    WASTE,
+    figure,
+    label,
+    legend,
+    whole_steps,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,7 +116,7 @@ def draw(data: Timeline, when: str) -> Figure:
             )
     axes.set_yticks(range(rows - 1, -1, -1), [label(name, 44) for name in data.names], fontsize=8)
     axes.set_ylim(-0.7, rows - 0.3)
-    axes.set_xlim(0.4, max(data.steps, 1) + 0.6)
+    whole_steps(axes, 1, max(data.steps, 1))
     axes.set_xlabel("step (dotted: user message, dashed: compaction, shaded: loop)")
     legend(drawn, axes)
     return drawn

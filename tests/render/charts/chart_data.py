@@ -6,8 +6,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from loopaudit.render.charts import bars, retries, run, spins, timeline
+from loopaudit.render.charts import bars, retries, run, spins, timeline, trade
 from loopaudit.render.charts.series import Mark, RunSeries, Span
+from loopaudit.tune.corpus import Unit
 
 WHEN = "2026-01-05 09:00:00 to 2026-01-05 09:20:00 UTC"
 
@@ -68,13 +69,73 @@ def some_calls() -> timeline.Timeline:
 
 
 def some_spins() -> spins.Spins:
-    return spins.Spins([2, 4, 8, 16], {"fuses:demo": [2, 4, 5, 5], "loopaudit": [1, 1, 1, 3]})
+    names = [(f"{n:016x}", "cycle") for n in range(4)]
+    guarded = {"fuses:demo": [2, 4, 5, 5], "loopaudit": [1, 1, 1, 3]}
+    return spins.Spins([2, 4, 8, 16], guarded, names)
+
+
+def many_spins() -> spins.Spins:
+    lengths = list(range(3, 43))
+    names = [(f"{n:016x}", "cycle") for n in lengths]
+    return spins.Spins(lengths, {"loopaudit": [min(n, 4) for n in lengths]}, names)
 
 
 def some_retries() -> retries.Retries:
     waits = [0.5, 1.1, 2.4, 9.0, None]
     rows = [{"number": n, "wait": wait} for n, wait in enumerate(waits, 1)]
     return retries.Retries(rows)
+
+
+def one_day() -> bars.Bars:
+    return bars.Bars("day", True, [bars.Bar("2026-01-05", Decimal(3), Decimal(8))])
+
+
+def days_half_known() -> bars.Bars:
+    """A day without any price, one of nothing, one that is not over, and responses without time."""
+    nothing = Decimal(0)
+    return bars.Bars(
+        "day",
+        True,
+        [
+            bars.Bar("2026-01-05", Decimal(3), Decimal(1)),
+            bars.Bar("2026-01-06", nothing, nothing, unpriced=26_700, known=False),
+            bars.Bar("2026-01-07", nothing, nothing),
+            bars.Bar("2026-01-08", Decimal(1), Decimal(1), partial=True),
+            bars.Bar("(not told)", Decimal(2), nothing, absent=3),
+        ],
+    )
+
+
+def some_trades() -> trade.Trades:
+    """One panel: a threshold alone, a front, what is set now and what was chosen."""
+
+    def row(what: str, part: str, share: float, net: float, **more: Any) -> dict[str, Any]:
+        high = share + 0.01
+        between = {"net_low": None, "net_high": None}
+        if what in ("now", "chosen"):
+            between = {"net_low": 0.8 * net, "net_high": 1.2 * net}
+        return {
+            "what": what,
+            "part": part,
+            "signal": "cycle",
+            "recommended": False,
+            "share": share,
+            "share_low": max(share - 0.008, 0.0),
+            "share_high": high,
+            "runs": 100,
+            "net": net,
+            "net_per_run": net / 100,
+            **between,
+            **more,
+        }
+
+    rows = [row("alone", "all", n / 200, 30.0 * n, recommended=n == 2) for n in range(6)]
+    rows += [row("front", "training", n / 100, 50.0 * n + 40) for n in range(4)]
+    rows += [row("now", "all", 0.0, 30.0), row("chosen", "training", 0.01, 90.0)]
+    rows += [row("chosen", "held out", 0.012, 70.0)]
+    title = "research, loopaudit: 60 healthy runs, 40 stuck"
+    panel = trade.Panel(title, Unit.USD, "chosen: confirmed", rows, [("cycle", "3")])
+    return trade.Trades(0.02, [panel], 1)
 
 
 FIGURES: dict[str, Callable[[], Any]] = {
@@ -85,6 +146,10 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "timeline": lambda: timeline.draw(some_calls(), WHEN),
     "cost_by_model": lambda: bars.draw(some_bars(), "UTC", "2026-01-01"),
     "cost_by_day": lambda: bars.draw(some_bars("day"), "UTC", "2026-01-01"),
+    "cost_one_day": lambda: bars.draw(one_day(), "Europe/Berlin", "2026-01-01"),
+    "cost_half_known": lambda: bars.draw(days_half_known(), "UTC", "2026-01-01"),
     "spins": lambda: spins.draw(some_spins()),
-    "retries": lambda: retries.draw(some_retries()),
+    "spins_many": lambda: spins.draw(many_spins()),
+    "retries": lambda: retries.draw(some_retries(), "1 run"),
+    "thresholds": lambda: trade.draw(some_trades()),
 }

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars
 import pytest
 
 from loopaudit.cli.chart import By, Kind, _drawn
 from loopaudit.cli.options import audit_options
+from loopaudit.cost.dimensions import cut_by
 from loopaudit.render.charts import bars as charts_bars
 from loopaudit.render.charts.bars import MOST, MOST_DAYS
 from loopaudit.render.charts.series import chosen, run_series
 from loopaudit.render.charts.spins import _at_least, spins
-from loopaudit.render.charts.style import label, looks
+from loopaudit.render.charts.style import _digits, label, looks, undrawn
 from loopaudit.render.charts.timeline import timeline
 from loopaudit.render.tables import write_csv, write_parquet
 from loopaudit.replay.audit import AuditOptions, analyse
@@ -122,9 +125,10 @@ def test_bars_add_up_to_the_report(by: By) -> None:
         figure, rows = _drawn(Kind.COST, given, None, by, "UTC", 2e9, quiet=True)
     assert figure.axes
     assert len(rows) <= (MOST + 1 if by not in (By.DAY, By.WEEK, By.MONTH) else 400)
-    assert sum(row["useful_usd"] + row["waste_usd"] for row in rows) == report.totals.usd
+    known = [row for row in rows if row["useful_usd"] is not None]
+    assert sum(row["useful_usd"] + row["waste_usd"] for row in known) == report.totals.usd
     if by is not By.TOOL:
-        assert sum(row["waste_usd"] for row in rows) == report.totals.waste.usd
+        assert sum(row["waste_usd"] for row in known) == report.totals.waste.usd
 
 
 def test_the_timeline_has_every_call_once() -> None:
@@ -148,6 +152,49 @@ def test_text_of_any_script_is_drawn_or_written_out() -> None:
     for char in text:
         assert ord(char) < 0x250 or any(ord(char) in fonts for fonts in _coverage())
     assert "U+20000" in text or any(0x20000 in fonts for fonts in _coverage())
+
+
+def test_a_long_run_without_a_font_is_counted() -> None:
+    text = label("x" + "\U00020000" * 9 + "y", 200)
+    assert text in ("x‹U+20000 U+20000 U+20000 and 6 more›y", "x" + "\U00020000" * 9 + "y")
+    assert "\U00020000" in undrawn() + text
+
+
+def test_money_ticks_of_one_axis_have_equal_decimals() -> None:
+    assert _digits([0, 20, 100]) == 0
+    assert _digits([0, 0.5, 1]) == 2
+    assert _digits([0, 0.0005, 0.001]) == 4
+
+
+UTC_DAY = 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("by", "now", "since", "until", "cut"),
+    [
+        ("day", 10 * UTC_DAY + 5, None, None, ["1970-01-11"]),
+        ("day", None, 3 * UTC_DAY, None, []),  # from midnight on: the day is whole
+        ("day", None, 3 * UTC_DAY + 1, None, ["1970-01-04"]),
+        ("day", None, None, 5 * UTC_DAY, []),
+        ("day", None, None, 5 * UTC_DAY + 60, ["1970-01-06"]),
+        ("week", None, 6 * UTC_DAY, None, ["1970-W02"]),  # a Wednesday
+        ("week", None, 4 * UTC_DAY, None, []),  # a Monday
+        ("month", 40 * UTC_DAY, None, None, ["1970-02"]),
+        ("model", 40 * UTC_DAY, None, None, []),
+    ],
+)
+def test_which_bars_are_partial(
+    by: str, now: float | None, since: float | None, until: float | None, cut: list[str]
+) -> None:
+    assert cut_by(by, UTC, now, since, until) == cut
+
+
+def test_a_midnight_of_the_zone_is_meant_on_the_day_of_the_clock_change() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    midnight = datetime(2026, 10, 26, tzinfo=berlin).timestamp()
+    assert midnight % UTC_DAY == 82_800  # 23:00 UTC, after 25 hours
+    assert cut_by("day", berlin, None, midnight, None) == []
+    assert cut_by("day", berlin, None, midnight - 3600, None) == ["2026-10-25"]
 
 
 def test_tables_are_read_back(tmp_path: Path) -> None:
