@@ -58,7 +58,7 @@ def test_runs_left_out_keep_the_cap_with_a_standard_error() -> None:
     assert not aim.kept(1, 20)
     assert aim.kept(2, 230)  # 0.0087 + 0.0061
     assert not aim.kept(3, 230)  # 0.0130 + 0.0075
-    assert not aim.kept(0, 0)
+    assert aim.kept(0, 0)  # what is set stays: nothing was chosen
 
 
 def test_bootstrap_draws_whole_sessions() -> None:

@@ -209,7 +209,8 @@ def test_a_figure_is_drawn(tmp_path: Path) -> None:
 def silent(
     repeats: int, number: int, *, usage: bool = False, model: str = "m1"
 ) -> list[dict[str, Any]]:
-    """A session without outcome in our own lines: five useful calls, then one `repeats` times."""
+    """A session without outcome in our own lines: five useful calls, then one `repeats` times; made
+    once, it is followed by an answer."""
     found: list[dict[str, Any]] = [{"type": "run", "run": f"r{number}", "task_type": "quiet"}]
     calls = [("look", {"n": n}, f"found {n}") for n in range(5)]
     calls += [("fetch", {"n": 0}, "the page")] * repeats
@@ -220,6 +221,11 @@ def silent(
         if usage:
             one |= {"usage": {"fresh_input": 1_000 * (n + 1), "output": 0}, "model": model}
         found.append(one)
+    if repeats == 1:
+        answer = {"type": "response", "run": f"r{number}", "id": f"m{number}.end", "text": "Done."}
+        if usage:
+            answer |= {"usage": {"fresh_input": 0, "output": 0}, "model": model}
+        found.append(answer)
     return found
 
 
