@@ -82,7 +82,7 @@ def _run_charts(report: Report, worst: list[AuditedRun]) -> dict[str, str]:
     drawn = {}
     for item in worst[:_DRAWN]:
         series = run_series(item)
-        if series.rows:
+        if any(row["tokens"] is not None for row in series.rows):
             date = report.totals.price_date
             draw = partial(run.cost, series, "", date)
             drawn[item.summary.id] = svg(draw, f"Cost of run {item.summary.id} step by step")
@@ -94,6 +94,7 @@ def _charts(report: Report, audited: list[AuditedRun], screen: Screen) -> list[t
     from functools import partial
 
     from loopaudit.cost.attribution import attribute
+    from loopaudit.cost.dimensions import cut_by
     from loopaudit.money import PriceBook
     from loopaudit.render.charts import bars, spins
     from loopaudit.render.page.write import svg
@@ -101,9 +102,11 @@ def _charts(report: Report, audited: list[AuditedRun], screen: Screen) -> list[t
     out = []
     book = PriceBook()  # prices the carried tokens only, which no chart shows
     date = report.totals.price_date
+    window = [report.meta.get(name) for name in ("now", "since", "until")]
     for by in ("day", "model"):
-        data = bars.bars(attribute(audited, (by,), screen.zone, book, report))
-        if len(data.bars) > 1:
+        cut = cut_by(by, screen.zone, *window)
+        data = bars.bars(attribute(audited, (by,), screen.zone, book, report), cut)
+        if len(data.bars) > 1 and any(bar.known for bar in data.bars):
             draw = partial(bars.draw, data, screen.zone_name, date)
             caption = f"Useful cost and loop waste by {data.by}."
             out.append((svg(draw, caption), caption))

@@ -133,7 +133,7 @@ def save(drawn: Figure, target: str | Path | IO[bytes], kind: str) -> None:
     from matplotlib.text import Text
 
     for words in drawn.findobj(Text):  # labels made before a font for others was found
-        cast(Text, words).set_fontfamily(matplotlib.rcParams["font.family"])
+        words.set_fontfamily(matplotlib.rcParams["font.family"])
     drawn.savefig(target, format=kind, dpi=_DPI, metadata=metadata[kind])
 
 
