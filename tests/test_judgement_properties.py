@@ -28,7 +28,12 @@ from loopaudit.detectors.cycles import Cycles
 from loopaudit.detectors.failures import Failures
 from loopaudit.detectors.injected import HookPingPong
 from loopaudit.detectors.repeats import Repeats
+from loopaudit.guards import presets
+from loopaudit.guards.session import GuardSession
+from loopaudit.model import StepKind
 from loopaudit.replay.audit import AuditOptions, audit
+from loopaudit.replay.chains import Chains
+from loopaudit.replay.hindsight import judge
 
 TOOLS = ["read", "test", "edit", "send", "task_output", "bash", "fetch", "ask", "transfer_to_b"]
 STATUSES = ["ok", "ok", "ok", "error", "rejected", "blocked", "sibling_error", "interrupted"]
@@ -282,6 +287,38 @@ def test_two_sessions_do_not_make_a_loop_together(one: list[Record], two: list[R
     apart = {run.id: outline(judge_run(run)) for rs in (a, b) for run in runs_of(*rs)}
     together = {run.id: outline(judge_run(run)) for run in runs_of(*mixed)}
     assert together == apart
+
+
+@settings(deadline=None)
+@given(transcripts)
+def test_a_recording_is_judged_as_its_events_are_one_by_one(records: list[Record]) -> None:
+    """Replayed as a whole, readings are brought up to date in place and verdicts that repeat are
+    kept in a row; a running agent's guard gets each event by itself."""
+    for run in runs_of(*records):
+        preset = presets.load("loopaudit")
+        counted = Chains(preset)
+        whole = GuardSession(preset, missing=run.missing, observe=counted.add)
+        live = GuardSession(preset, missing=run.missing)
+        trips = []
+        for made in run.steps:
+            for item in made.before:
+                trips += live.boundary(item)
+            if made.kind is StepKind.MODEL:
+                trips += live.before_step(made.index, made.at)
+            trips += live.step_started(made)
+            for c in made.calls:
+                trips += live.call_proposed(c)
+            for c in made.calls:
+                trips += live.call_ended(c)
+            trips += live.step_ended(made)
+        told = whole.replay(run.steps)
+        assert list(told) == trips
+        assert [told[i] for i in range(len(told))] == trips
+        for item in run.after:
+            whole.boundary(item)
+        whole.run_ended(run)
+        found, near = judge(run, counted, whole.dismissed())
+        assert outline(Judged(run, found, near)) == outline(judge_run(run))
 
 
 def test_a_long_run_keeps_its_pace() -> None:

@@ -119,7 +119,7 @@ def judge_run(run: Run, user_guards: Mapping[str, Any] | None = None) -> Judged:
 
     def observe(reading: Reading) -> None:
         readings.append(copy(reading))
-        counted.add(reading)
+        counted.add(readings[-1])
 
     session = GuardSession(preset, task_type=run.task_type, missing=run.missing, observe=observe)
     (trips,) = replay_run(run, [session])

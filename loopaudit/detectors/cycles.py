@@ -131,10 +131,11 @@ class Cycles(Detector):
         cover = 0
         for row in self._rows:
             period = row.period
-            if period > there or tokens[-period] != token:
-                row.matched = 0
-                continue
             matched = row.matched
+            if period > there or tokens[-period] != token:
+                if matched:
+                    row.matched = 0
+                continue
             if not matched:
                 row.begin(*past[-period])
             row.matched = matched = matched + 1

@@ -139,16 +139,14 @@ class Failures(Detector):
         row = self._row
         if row is None:
             row = self._row = _Row(failed[0])
-        if row.varied:
-            keys = {tried(call) for call in failed}
-            row.varied = row.keys.isdisjoint(keys) and all(
-                same_error(row.first, call) for call in failed
-            )
-            row.keys |= keys
         row.count += 1
         for call in failed:
             if not call.retryable:
                 row.passing = False
+            if row.varied and (tried(call) in row.keys or not same_error(row.first, call)):
+                row.varied = False
+        if row.varied:
+            row.keys.update(map(tried, failed))
         if row.count == 1:
             return
         if row.varied or row.pending:

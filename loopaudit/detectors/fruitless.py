@@ -138,7 +138,7 @@ class Fruitless(Detector):
         self._recent: deque[bool] = deque(maxlen=window)  # was the step fruitless
         self._tries: _Tries | None = None  # of the row
         self._stale: list[Call] = []  # calls of this step that brought nothing
-        self._told: dict[str, Reading] = {}  # of the row
+        self._told: list[Reading] | None = None  # of the row, as the signals
         self._clear()
 
     def _clear(self) -> None:
@@ -230,45 +230,51 @@ class Fruitless(Detector):
         self._share += fruitless
 
     def _fruitless(self, step: Step, stale: list[Call]) -> Sequence[Reading]:
-        self._open()
+        self._stale = []
+        self._receipt = None
         self._row += 1
-        self._known += 1
-        looked_up = True
+        failed, looked_up = False, True
         for call in stale:
-            if call.status is ERROR:
-                self._known = 0
+            failed = failed or call.status is ERROR
             looked_up = looked_up and _looks_up(call.tool)
+        self._known = known = 0 if failed else self._known + 1
         if not looked_up:
             self._look_ups = 0
-        elif not self._known:
+        elif failed:
             self._look_ups += 1
         self._note(True)
         tries = self._tries
         if tries is None:
             tries = self._tries = _Tries()
-        tries.add(stale)
-        found = []
-        if self._known > 1:
-            found.append(self._tell(KNOWN, self._known, step, stale))
-        if self._look_ups > 1 and not tries.one_error:
-            found.append(self._tell(LOOK_UPS, self._look_ups, step, stale))
+        if tries.one_error:
+            tries.add(stale)
         share, window = self._share, self._window
-        if len(self._recent) == window and not (tries.one_text and share == window) and share > 1:
-            found.append(self._tell(SHARE, share, step, stale))
-        return found
+        look_ups = 0 if tries.one_error else self._look_ups
+        if len(self._recent) < window or (tries.one_text and share == window):
+            share = 0
+        if known < 2 and look_ups < 2 and share < 2:
+            return NONE
+        return self._tell(step, stale, (known, look_ups, share))
 
-    def _tell(self, signal: str, count: int, step: Step, stale: list[Call]) -> Reading:
+    def _tell(self, step: Step, stale: list[Call], counts: tuple[int, int, int]) -> list[Reading]:
         begun = step.index - self._row + 1
-        reading = self._told.get(signal)
-        if reading is None or reading.first_step != begun:
-            reading = self._told[signal] = Reading(
-                signal, count, begun, group=(signal, begun), first_step=begun
-            )
-        reading.count = count
-        reading.step = step.index
-        reading.call = stale[-1].index
-        reading.redundant = tuple([call.index for call in stale])
-        return reading
+        told = self._told
+        if told is None or told[0].first_step != begun:
+            told = self._told = [
+                Reading(signal, 0, begun, group=(signal, begun), first_step=begun)
+                for signal in self.signals
+            ]
+        redundant = tuple([call.index for call in stale])
+        last, number = redundant[-1], step.index
+        found = []
+        for reading, count in zip(told, counts, strict=True):
+            if count > 1:
+                reading.count = count
+                reading.step = number
+                reading.call = last
+                reading.redundant = redundant
+                found.append(reading)
+        return found
 
 
 class _Tries:
@@ -287,18 +293,17 @@ class _Tries:
         self.one_text = True  # to the letter
 
     def add(self, calls: list[Call]) -> None:
-        if not self.one_error:
-            return
-        keys = {tried(call) for call in calls}
-        self.one_error = self.keys.isdisjoint(keys)
         for call in calls:
-            if call.status is not ERROR:
+            if call.status is not ERROR or tried(call) in self.keys:
                 self.one_error = False
-        self.keys |= keys
         for call in calls if self.one_error else ():
+            self.keys.add(tried(call))
             first = self.first = self.first or call
-            words = given_words(call.args or "")
-            self.one_error = self.one_error and same_error(first, call) and self._other(words)
+            self.one_error = (
+                self.one_error
+                and same_error(first, call)
+                and self._other(given_words(call.args or ""))
+            )
             self.one_text = self.one_text and first.error_key == call.error_key
         self.one_text = self.one_text and self.one_error
 

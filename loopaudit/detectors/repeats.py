@@ -257,7 +257,7 @@ class Repeats(Detector):
             self._news = self._rounds.news = True
         else:
             excused = self._lost_at >= last.index and chain.excused == NEVER
-            if self._was_slow(last, call):
+            if self._waited_at > last.index or self._was_slow(last, call):
                 chain.slow += 1
             chain.count += 1
             chain.last = call
@@ -289,12 +289,10 @@ class Repeats(Detector):
         return MEMORY_LOSS if changed and self._lost_at >= last.index else None
 
     def _was_slow(self, last: Call, call: Call) -> bool:
-        """Whether the agent waited between the two: by a known wait, or for long and for nothing.
+        """Whether the agent waited between the two, for long and for nothing.
 
         Time spent on other calls is no wait, nor is a change or a failure worth waiting to repeat.
         """
-        if self._waited_at > last.index:
-            return True
         began, before = call.started, last.started
         if began is None or before is None or began - before < self.slow:
             return False

@@ -21,10 +21,22 @@ _SHORT = 100
 _HEAD = 200  # characters of an error that are compared
 
 
+_last: tuple[Call | None, Call | None, bool] = (None, None, False)  # several detectors ask
+
+
 def same_error(a: Call, b: Call) -> bool:
     """Whether both are one error, apart from figures, quotations and words of the arguments."""
+    global _last
     if a.error_key is not None and a.error_key == b.error_key:
         return True
+    one, other, answer = _last
+    if one is not a or other is not b:
+        answer = _alike(a, b)
+        _last = (a, b, answer)
+    return answer
+
+
+def _alike(a: Call, b: Call) -> bool:
     mine, its = _words(_message(a)), _words(_message(b))
     given, other = a.args or "", b.args or ""
     if mine == its:
@@ -45,8 +57,8 @@ def _message(call: Call) -> str:
 
 @lru_cache(1_000)  # an error is compared with the ones before it, by several detectors
 def _words(text: str) -> list[str]:
-    if text[:1] not in ("{", "["):  # in JSON the message itself is quoted
-        text = _QUOTED.sub(" ", text)
+    if text[:1] not in ("{", "[") and ("'" in text or '"' in text or "`" in text):
+        text = _QUOTED.sub(" ", text)  # not in JSON: there the message itself is quoted
     return [w for w in _WORD.findall(text) if not w.isdigit()]
 
 

@@ -106,7 +106,7 @@ class Policy:
                 last = rank
                 trips.append(trip)
                 if self._holds and trip.level is seat.strongest:
-                    reading.held = (rank, trip, reading.poll)
+                    reading.held = (rank, trip, trip.count, reading.poll)
         return self._choose(trips, sort) if trips else NONE
 
     def judge_into(
@@ -115,16 +115,19 @@ class Policy:
         """`judge` for recordings: while a count stays where the last level of its rule was met, its
         verdict is the one that was given then."""
         last = -1
+        rows: list[object] = []
         for reading in readings:
-            if reading.held is None:
+            held = reading.held
+            if held is None:
                 break
-            rank, trip, poll = reading.held
-            if rank < last or reading.count < trip.count or poll is not reading.poll:
+            rank, trip, least, poll = held
+            count = reading.count
+            if rank < last or count < least or poll is not reading.poll:
                 break
             last = rank
+            rows += (trip, count, reading.step, position, saves_from)
         else:
-            for reading in readings:
-                trips.again(reading.held[1], reading.count, reading.step, position, saves_from)
+            trips.rows += rows
             return
         trips.extend(self.judge(readings, position, saves_from))
 

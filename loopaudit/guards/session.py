@@ -103,6 +103,7 @@ class GuardSession:
         trips = Trips()
         started, ended = self._step_started, self._step_ended
         proposed, answered = self._call_proposed, self._call_ended
+        judge = self._judge
         for step in steps:
             for boundary in step.before:
                 trips.extend(self.boundary(boundary))
@@ -111,17 +112,26 @@ class GuardSession:
             self._next = step.index + 1
             if self.ended:
                 continue
-            if found := self._readings(started, step):
-                self._judge(trips, found, None)
+            if started and (found := self._readings(started, step)):
+                judge(trips, found, None)
             if proposed:
                 for call in step.calls:
                     if found := self._readings(proposed, call):
-                        self._judge(trips, found, call.position)
+                        judge(trips, found, call.position)
             for call in step.calls:
-                if found := self._readings(answered, call):
-                    self._judge(trips, found, call.position)
+                found = NOTHING
+                try:
+                    for handle in answered:
+                        if readings := handle(call):
+                            found = (*found, *readings) if found else readings
+                except MemoryError:
+                    raise
+                except Exception as error:
+                    raise _broken(handle, error) from error
+                if found:
+                    judge(trips, found, call.position)
             if found := self._readings(ended, step):
-                self._judge(trips, found, None)
+                judge(trips, found, None)
         return trips
 
     def _feed(self, handlers: Handlers, event: Any, position: int | None) -> Sequence[Trip]:
@@ -136,7 +146,8 @@ class GuardSession:
     def _judge(self, trips: Trips, found: Sequence[Reading], position: int | None) -> None:
         if self._observe is not None:
             for reading in found:
-                self._observe(reading)
+                if reading.kept is not False:
+                    self._observe(reading)
         self._policy.judge_into(trips, found, position, self._next)
 
     def _readings(self, handlers: Handlers, event: Any) -> Sequence[Reading]:

@@ -11,29 +11,27 @@ _WIDTH = 5  # a trip, and what differs from it: count, step, call, saves_from
 
 
 class Trips(Sequence[Trip]):
-    """Verdicts in order, made when they are asked for."""
+    """Verdicts in order, made when they are asked for.
 
-    __slots__ = ("_rows",)
+    `rows` holds five entries for each: a verdict, and the count, step, call and saves_from by which
+    this one differs from it.
+    """
+
+    __slots__ = ("rows",)
 
     def __init__(self, trips: Iterable[Trip] = ()) -> None:
-        self._rows: list[Any] = []
+        self.rows: list[Any] = []
         self.extend(trips)
 
     def extend(self, trips: Iterable[Trip]) -> None:
         for trip in trips:
-            self._rows += (trip, trip.count, trip.step, trip.call, trip.saves_from)
-
-    def again(
-        self, like: Trip, count: int | float, step: int, call: int | None, saves_from: int
-    ) -> None:
-        """One more verdict like an earlier one."""
-        self._rows += (like, count, step, call, saves_from)
+            self.rows += (trip, trip.count, trip.step, trip.call, trip.saves_from)
 
     def __len__(self) -> int:
-        return len(self._rows) // _WIDTH
+        return len(self.rows) // _WIDTH
 
     def __iter__(self) -> Iterator[Trip]:
-        rows = iter(self._rows)
+        rows = iter(self.rows)
         return map(_trip, rows, rows, rows, rows, rows)
 
     @overload
@@ -47,7 +45,7 @@ class Trips(Sequence[Trip]):
         return _trip(*self._row(numbers))
 
     def _row(self, number: int) -> list[Any]:
-        return self._rows[number * _WIDTH : (number + 1) * _WIDTH]
+        return self.rows[number * _WIDTH : (number + 1) * _WIDTH]
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Trips | list | tuple):
@@ -61,7 +59,7 @@ class Trips(Sequence[Trip]):
 
     def sort(self, key: Callable[[Trip], Any]) -> None:
         trips = sorted(self, key=key)
-        self._rows.clear()
+        self.rows.clear()
         self.extend(trips)
 
 
