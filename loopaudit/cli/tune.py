@@ -110,7 +110,7 @@ def tune(
 
     from loopaudit import settings
     from loopaudit.cli import options as given
-    from loopaudit.cli.auditing import analysed, exit_code
+    from loopaudit.cli.auditing import analysed, exit_code, measured
     from loopaudit.cli.output import check, coloured, opened, width
     from loopaudit.cli.tuned import guards_to_tune
     from loopaudit.errors import ExitCode
@@ -162,6 +162,8 @@ def tune(
     options.traced = traced(guards)
     verdicts = finding_labels.read(finding_labels.path_of(chosen))
     found, audited = analysed(options, quiet=quiet)
+    if not measured(found) and format is Format.TEXT:
+        return exit_code(found, strict=False, quiet=quiet)
     made = advise(audited, guards, verdicts, wanted)
     if explain is not None and explain not in {a.task_type for a in made.advice}:
         types = ", ".join(dict.fromkeys(a.task_type for a in made.advice))

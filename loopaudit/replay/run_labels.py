@@ -1,7 +1,7 @@
 """Labels of runs: what became of each and which type of task it was, from a file of the user.
 
-Not the verdicts on findings of `loopaudit label`, which stand in a file of their own
-(`replay.finding_labels`). A labels file is CSV with a head line, or JSON lines; both have the columns
+Not the verdicts on findings of `loopaudit label`, which `finding_labels` keeps in a file of their
+own. A labels file is CSV with a head line, or JSON lines; both have the columns
 
     run         id of a run, or of its session
     path        the log file: a name, a path or a glob; counts backwards from the file's name
