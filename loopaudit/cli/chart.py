@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from loopaudit.cli.app import command
+from loopaudit.cli.drawing import By, Kind
 from loopaudit.cli.flags import (
     Agents,
     Config,
@@ -24,16 +24,10 @@ from loopaudit.cli.flags import (
     Until,
     Zone,
 )
-from loopaudit.errors import NothingMeasured, UsageError
+from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
-
-    from loopaudit.findings import Report
-    from loopaudit.replay.audit import AuditedRun, AuditOptions, Everything
-    from loopaudit.settings import Settings
+    from loopaudit.guards.preset import Preset
 
 app = typer.Typer(
     **command(
@@ -43,30 +37,6 @@ app = typer.Typer(
 )
 
 
-class Kind(StrEnum):
-    RUN = "run"
-    SNOWBALL = "snowball"
-    TIMELINE = "timeline"
-    COST = "cost"
-    SPINS = "spins"
-    RETRIES = "retries"
-    THRESHOLDS = "thresholds"
-
-
-class By(StrEnum):
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-    MODEL = "model"
-    AGENT = "agent"
-    PROJECT = "project"
-    TASK_TYPE = "task-type"
-    TOOL = "tool"
-    FORMAT = "format"
-
-
-#: the guard set that judges attempts, and runs read again for them at most
-_RETRIES, _MOST_AGAIN = "retries:production", 200
 _KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 
 
@@ -123,8 +93,12 @@ def chart(
 
     from loopaudit import settings
     from loopaudit.cli import options as given
+    from loopaudit.cli.auditing import studied
+    from loopaudit.cli.drawing import Asked, drawn, prepared
     from loopaudit.cli.output import check
+    from loopaudit.cli.tuned import guards_to_tune
     from loopaudit.render.charts.style import looks, save
+    from loopaudit.tune import options as tuning
 
     ending = _KINDS.get(Path(output).suffix.lower())
     if ending is None:
@@ -144,7 +118,7 @@ def chart(
         paths or [],
         chosen,
         agents=agent or (),
-        guards=() if kind is Kind.THRESHOLDS else guard or preferred.guards,
+        guards=preferred.guards if kind is Kind.THRESHOLDS else guard or preferred.guards,
         **given.window(since, until, zone, now),
         task_type=task_type,
         log_format=log_format,
@@ -155,13 +129,15 @@ def chart(
         excerpts=excerpts,
         quiet=quiet,
     )
+    turned: list[Preset] = []
+    if kind is Kind.THRESHOLDS:
+        turned = guards_to_tune(tuple(guard or tuning.read(chosen).guards), chosen)
+    prepared(kind, options, turned)
+    asked = Asked(options, zone_name, now, run, by, turned)
     with looks(dark):
-        if kind is Kind.THRESHOLDS:
-            drawn, rows = _of_thresholds(options, chosen, guard or (), quiet=quiet)
-        else:
-            drawn, rows = _drawn(kind, options, run, by, zone_name, now, quiet=quiet)
+        figure, rows = drawn(kind, asked, *studied(options, quiet=quiet))
         with _opened(output) as stream:
-            save(drawn, stream, ending)
+            save(figure, stream, ending)
     if data is not None:
         _write_rows(rows, data)
     if not quiet:
@@ -185,171 +161,6 @@ def _tell_undrawn() -> None:
             "hint: install fonts that have them (Noto Sans, Noto Sans CJK, Noto Emoji)",
             file=sys.stderr,
         )
-
-
-def _drawn(
-    kind: Kind,
-    options: AuditOptions,
-    run: str | None,
-    by: By,
-    zone_name: str,
-    now: float,
-    *,
-    quiet: bool,
-) -> tuple[Figure, list[dict[str, Any]]]:
-    """The figure and the rows behind it."""
-    from loopaudit.cli import options as given
-    from loopaudit.cli.auditing import analysed
-    from loopaudit.render.charts import spins
-
-    zone = given.zone(zone_name)
-    if kind is Kind.RETRIES and not {_RETRIES, "retries"} & set(options.guards):
-        options.guards = (*options.guards, _RETRIES)
-    if kind in (Kind.TIMELINE, Kind.RETRIES):
-        return _of_calls(kind, options, run, zone_name, quiet=quiet)
-    report, audited = analysed(options, quiet=quiet)
-    if kind is Kind.COST:
-        return _of_costs(report, audited, options, by, zone_name, now)
-    if kind is Kind.SPINS:
-        data = spins.spins(report.findings, [guard.preset for guard in report.guards])
-        if not data.recorded:
-            raise NothingMeasured(
-                "there is no loop to draw", "loopaudit report tells what was found"
-            )
-        return spins.draw(data), data.rows()
-    from loopaudit.render.charts import run as of_run
-    from loopaudit.render.charts.series import run_series
-
-    series = run_series(_one(audited, run))
-    if not series.rows:
-        raise NothingMeasured("the run has no step of its own to draw", "--run names another")
-    if all(row["tokens"] is None for row in series.rows):
-        raise NothingMeasured(
-            f"neither cost nor tokens of {series.run} are known: the log has no usage",
-            "--kind timeline draws its calls",
-        )
-    when = _when(series.began, series.ended, zone, given.zone_title(zone_name))
-    if kind is Kind.SNOWBALL:
-        return of_run.snowball(series, when), series.rows
-    return of_run.cost(series, when, report.totals.price_date), series.rows
-
-
-def _of_costs(
-    report: Report,
-    audited: list[AuditedRun],
-    options: AuditOptions,
-    by: By,
-    zone_name: str,
-    now: float,
-) -> tuple[Figure, list[dict[str, Any]]]:
-    from functools import partial
-
-    from loopaudit.cli import options as given
-    from loopaudit.cost.attribution import attribute
-    from loopaudit.cost.dimensions import cut_by
-    from loopaudit.money import PriceBook
-    from loopaudit.render.charts import bars
-    from loopaudit.settings import Settings
-
-    zone = given.zone(zone_name)
-    chosen = options.settings or Settings()
-    book = PriceBook(chosen.table("prices"), place=partial(chosen.place, "prices"))
-    costs = attribute(audited, (by.value,), zone, book, report)
-    data = bars.bars(costs, cut_by(by.value, zone, now, options.since, options.until))
-    if not any(bar.known for bar in data.bars):
-        raise NothingMeasured("neither cost nor tokens are known", "the logs have no usage")
-    title = given.zone_title(zone_name)
-    return bars.draw(data, title, report.totals.price_date), data.rows()
-
-
-def _of_calls(
-    kind: Kind, options: AuditOptions, run: str | None, zone_name: str, *, quiet: bool
-) -> tuple[Figure, list[dict[str, Any]]]:
-    """Charts that need the run itself, which is read once more."""
-    from loopaudit.cli import options as given
-    from loopaudit.cli.auditing import studied
-    from loopaudit.render.charts import timeline
-    from loopaudit.replay.look import again
-
-    everything, report, audited = studied(options, quiet=quiet)
-    if kind is Kind.RETRIES:
-        return _of_retries(everything, audited, run)
-    found = again(_one(audited, run).found.run, everything)
-    when = _when(found.started, found.ended, given.zone(zone_name), given.zone_title(zone_name))
-    findings = [finding for finding in report.findings if finding.run == found.id]
-    data = timeline.timeline(found, findings, excerpts=options.excerpts)
-    if not data.points:
-        raise NothingMeasured(f"no call in {found.id}", "--run names another run")
-    return timeline.draw(data, when), data.points
-
-
-def _of_retries(
-    everything: Everything, audited: list[AuditedRun], run: str | None
-) -> tuple[Figure, list[dict[str, Any]]]:
-    """Of one run, or of those whose attempts break the policy, or of all where they are few."""
-    from loopaudit.render.charts import retries
-    from loopaudit.render.figures import count
-    from loopaudit.replay.look import again_all
-
-    if run is not None:
-        items, of = [_one(audited, run)], _one(audited, run).summary.id
-    else:
-        broken = [item for item in audited if item.found.trips.get(_RETRIES)]
-        items = (broken or audited)[:_MOST_AGAIN]
-        whose = " whose attempts break the policy" if broken else ""
-        of = f"{count(len(items), 'run')}{whose}"
-        if len(items) < len(broken or audited):
-            of += f" of {len(broken or audited):,}"
-    attempts = retries.retries(again_all([item.found.run for item in items], everything).values())
-    if not attempts.rows:
-        hint = "" if run is None else "--run names another run"
-        raise NothingMeasured(f"no failed attempt in {of}", hint)
-    return retries.draw(attempts, of), attempts.rows
-
-
-def _of_thresholds(
-    options: AuditOptions, chosen: Settings, names: Sequence[str], *, quiet: bool
-) -> tuple[Figure, list[dict[str, Any]]]:
-    """The trade of `tune`, with the same settings."""
-    from loopaudit.cli.auditing import analysed
-    from loopaudit.cli.tuned import guards_to_tune
-    from loopaudit.render.charts import trade
-    from loopaudit.replay import finding_labels
-    from loopaudit.tune import options as tuning
-    from loopaudit.tune.tune import traced, tune
-
-    wanted = tuning.read(chosen)
-    guards = guards_to_tune(tuple(names) or tuple(wanted.guards), chosen)
-    options.traced = traced(guards)
-    verdicts = finding_labels.read(finding_labels.path_of(chosen))
-    _, audited = analysed(options, quiet=quiet)
-    data = trade.trades(tune(audited, guards, verdicts, wanted))
-    if not data.panels:
-        raise NothingMeasured("there is no advice to draw", "loopaudit tune tells the reasons")
-    return trade.draw(data), data.rows()
-
-
-def _one(audited: list[AuditedRun], run: str | None) -> AuditedRun:
-    from loopaudit.render.charts.series import chosen
-
-    if not audited:
-        raise NothingMeasured("no run to draw", "loopaudit report tells what was read")
-    item = chosen(audited, run)
-    if item is None:
-        names = ", ".join(item.summary.id for item in audited[:5])
-        which = (
-            "no one run is worst" if run is None else f"no run, or more than one, matches {run!r}"
-        )
-        raise UsageError(which, f"--run names one of these: {names}")
-    return item
-
-
-def _when(began: float | None, ended: float | None, zone: Any, title: str) -> str:
-    from loopaudit.render.figures import moment
-
-    if began is None or ended is None:
-        return "times unknown"
-    return f"{moment(began, zone)} to {moment(ended, zone)} {title}"
 
 
 def _write_rows(rows: list[dict[str, Any]], target: str) -> None:

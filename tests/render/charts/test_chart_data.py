@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import polars
 import pytest
 
-from loopaudit.cli.chart import By, Kind, _drawn
+from loopaudit.cli.drawing import Asked, By, Kind, drawn
 from loopaudit.cli.options import audit_options
 from loopaudit.cost.dimensions import cut_by
 from loopaudit.render.charts import bars as charts_bars
@@ -20,7 +20,7 @@ from loopaudit.render.charts.spins import _at_least, spins
 from loopaudit.render.charts.style import _digits, label, looks, undrawn
 from loopaudit.render.charts.timeline import timeline
 from loopaudit.render.tables import write_csv, write_parquet
-from loopaudit.replay.audit import AuditOptions, analyse
+from loopaudit.replay.audit import AuditOptions, analyse, conclude_all, read_all
 from loopaudit.replay.look import find_run
 from loopaudit.settings import Settings
 
@@ -120,9 +120,11 @@ def test_a_long_span_is_drawn_by_months_and_loses_nothing() -> None:
 @pytest.mark.parametrize("by", list(By))
 def test_bars_add_up_to_the_report(by: By) -> None:
     given = audit_options([str(SAMPLES)], Settings(), processes=1, quiet=True)
-    report, _ = analyse(given)
+    everything = read_all(given)
+    report, audited = conclude_all(everything, given)
+    asked = Asked(given, "UTC", 2e9, by=by)
     with looks():
-        figure, rows = _drawn(Kind.COST, given, None, by, "UTC", 2e9, quiet=True)
+        figure, rows = drawn(Kind.COST, asked, everything, report, audited)
     assert figure.axes
     assert len(rows) <= (MOST + 1 if by not in (By.DAY, By.WEEK, By.MONTH) else 400)
     known = [row for row in rows if row["useful_usd"] is not None]
