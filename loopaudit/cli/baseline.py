@@ -71,8 +71,9 @@ def baseline(
     import time
 
     from loopaudit import __version__, settings
-    from loopaudit.check import judge, snapshot
+    from loopaudit.check import comparing, judge, snapshot
     from loopaudit.check import options as checking
+    from loopaudit.check.result import CheckResult
     from loopaudit.cli import gate
     from loopaudit.cli import options as given
     from loopaudit.cli.auditing import analysed, exit_code, measured
@@ -122,8 +123,8 @@ def baseline(
         raise UsageError(f"{place}: {error.strerror}") from None
     changed = 0
     if old is not None:
-        result = judge.CheckResult([], new)
-        judge.compare(result, old, "")
+        result = CheckResult([], new)
+        comparing.compare(result, old, "")
         changed = len(result.changes)
     print(
         f"{place}: {len(new.runs):,} runs, corpus {new.digest}; {changed:,} verdicts changed"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from loopaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from loopaudit.check.judge import CheckResult
     from loopaudit.check.options import CheckOptions
+    from loopaudit.check.result import CheckResult
     from loopaudit.check.snapshot import Snapshot
     from loopaudit.settings import Settings
 

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any, TextIO
 
-from loopaudit.check.judge import Change, CheckResult, Judgement, Spot
+from loopaudit.check.result import Change, CheckResult, Judgement, Spot
 from loopaudit.check.snapshot import Act, Outcome, Snapshot, TypeRow
 from loopaudit.render.figures import exact
 from loopaudit.render.text import json_inert

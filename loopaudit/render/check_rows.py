@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from loopaudit.check.codes import Level
-from loopaudit.check.judge import Change, CheckResult, Judgement, Spot
+from loopaudit.check.result import Change, CheckResult, Judgement, Spot
 from loopaudit.check.snapshot import TypeRow
 from loopaudit.render import figures as f
 

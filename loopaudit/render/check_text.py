@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.cells import cell_len
+
 from loopaudit.check.codes import Level
-from loopaudit.check.judge import CheckResult, Judgement
+from loopaudit.check.result import CheckResult, Judgement
 from loopaudit.errors import ExitCode
 from loopaudit.render.check_rows import HEAD, TOLD, change_words, command, rows, title
 from loopaudit.render.screen import Screen, table
@@ -23,11 +25,10 @@ _WORD = {
 
 
 def lines(result: CheckResult, screen: Screen, *, why: bool = False) -> Iterator[str]:
-    found = list(rows(result))
-    if found:
-        against = f", {result.old_name} -> now" if result.old is not None else ""
+    against = f", {result.old_name} -> now" if result.old is not None else ""
+    if result.new.types:
         yield screen.style(f"By task type{against}", "bold")
-        yield from table([HEAD, *(tuple(inert(cell) for cell in row) for row in found)], right=(2,))
+        yield from _by_type(result, screen)
         yield ""
     for level in (*TOLD, Level.OK) if why else TOLD:
         for one in result.at(level):
@@ -46,6 +47,26 @@ def lines(result: CheckResult, screen: Screen, *, why: bool = False) -> Iterator
             yield f"    {inert(command(change.spot))}"
     colour = {ExitCode.PASS: "green", ExitCode.LIMIT: "red"}.get(result.code, "yellow")
     yield screen.style(result.verdict, "bold", colour)
+
+
+def _by_type(result: CheckResult, screen: Screen) -> Iterator[str]:
+    """A heading a task type with what is the same for all guards, and a line a guard."""
+    found = [tuple(inert(cell) for cell in row) for row in rows(result)]
+    laid = list(table([HEAD[1:2] + HEAD[3:5], *(row[1:2] + row[3:5] for row in found)]))
+    fits = all(cell_len(line) <= screen.width for line in laid)
+    if fits:
+        yield laid.pop(0)
+    before = None
+    for row in found:
+        task_type, guard, runs, interrupted, missed, waste, cost = row
+        if task_type != before:
+            before = task_type
+            yield from screen.row(f"{task_type}: runs {runs}; waste {waste}; cost {cost}", "bold")
+        if fits:
+            yield laid.pop(0)
+        else:
+            told = f"healthy interrupted {interrupted}; loops missed {missed}"
+            yield from screen.row(told, label=f"  {guard}: ")
 
 
 def _one(one: Judgement, screen: Screen) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopaudit.check.codes import CODES, Level
-from loopaudit.check.judge import CheckResult, Spot
+from loopaudit.check.result import CheckResult, Spot
 from loopaudit.render.check_rows import command, title
 from loopaudit.render.text import inert
 

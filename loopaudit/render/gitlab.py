@@ -6,7 +6,7 @@ import json
 from typing import Any, TextIO
 
 from loopaudit.check.codes import Level
-from loopaudit.check.judge import CheckResult, Judgement, Spot
+from loopaudit.check.result import CheckResult, Judgement, Spot
 from loopaudit.render.check_rows import command, title
 from loopaudit.render.sarif import fingerprint
 from loopaudit.render.text import inert, json_inert

@@ -9,7 +9,7 @@ from typing import TextIO
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from loopaudit.check.codes import CODES, Level
-from loopaudit.check.judge import CheckResult, Judgement
+from loopaudit.check.result import CheckResult, Judgement
 from loopaudit.render.check_rows import command
 from loopaudit.render.text import inert
 

@@ -8,7 +8,7 @@ from typing import Any
 from loopaudit.live.compare import Compared, Sum
 from loopaudit.live.drill import RAN_AWAY, Drilled
 from loopaudit.render.figures import count, duration, full, money
-from loopaudit.render.screen import Screen, table
+from loopaudit.render.screen import Screen, fitted, table
 from loopaudit.render.text import inert
 
 VERSION = 1
@@ -113,7 +113,7 @@ def drilled(rows: Sequence[Drilled], guards: Sequence[str], screen: Screen) -> I
                 _ended(row.how, row.stop.trip.detector if row.stop else None),
             )
         )
-    yield from table(cells, right={2})
+    yield from fitted(cells, screen.width, right={2})
     faults = [row for row in rows if row.fault]
     yield ""
     for row in faults:

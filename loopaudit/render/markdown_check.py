@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopaudit.check.judge import CheckResult, Judgement
+from loopaudit.check.result import CheckResult, Judgement
 from loopaudit.render.check_rows import HEAD, TOLD, change_words, command, rows
 from loopaudit.render.text import code_span
 

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from loopaudit.check.codes import CODES, Level
-from loopaudit.check.judge import CheckResult, Judgement, Spot
+from loopaudit.check.result import CheckResult, Judgement, Spot
 from loopaudit.render.check_rows import command, title
 from loopaudit.render.text import inert, json_inert
 
