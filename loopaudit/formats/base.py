@@ -71,6 +71,9 @@ class Reader:
     flags_failures: ClassVar[bool] = False
     #: an output count may be a placeholder written before the stream ended
     placeholder_outputs: ClassVar[bool] = False
+    #: a call is told while its arguments are still written, and again with more of them; in other
+    #: logs a call of the same id with other arguments is another one
+    streamed_calls: ClassVar[bool] = False
     #: calls have no ids, so that a result cannot be read again: more of them are held
     unnamed_calls: ClassVar[bool] = False
     #: pieces come at the end, so texts are in memory until then whatever is done with them

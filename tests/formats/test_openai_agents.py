@@ -1,7 +1,10 @@
 """OpenAI Agents SDK: each trap of the format with a twin that must not be caught."""
 
 import copy
+import random
+from dataclasses import replace
 
+import pytest
 from api_files import feed, form
 from api_samples import AGENTS
 
@@ -108,6 +111,26 @@ def test_a_result_without_a_function_span_is_found_in_the_next_history():
     _, pieces = read(*AGENTS[1:4])  # with it, the history tells nothing new
     assert len(of(ResultPiece, pieces)) == 1
     assert len(of(BoundaryPiece, pieces)) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_in_the_file_does_not_matter(seed):
+    _, right = read(*AGENTS)
+    mixed = AGENTS[1:]
+    random.Random(seed).shuffle(mixed)
+    _, pieces = read(AGENTS[0], *mixed)
+    assert [replace(p, line=0) for p in pieces] == [replace(p, line=0) for p in right]
+
+
+def test_a_turn_that_ends_with_its_leaf_comes_after_it():
+    leaf = span("span_1", "response", response_id="resp_1")
+    turn = span("span_turn", "custom", parent="span_task", name="turn", data=TURN)
+    turn["started_at"] = "2026-01-01T00:00:00+00:00"
+    _, pieces = read(turn, leaf)
+    assert [(p.id, p.usage and p.usage.total) for p in pieces] == [
+        ("resp_1", None),
+        ("resp_1", 120),
+    ]
 
 
 def test_content_switched_off():

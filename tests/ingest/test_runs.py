@@ -298,3 +298,23 @@ def test_only_texts_that_can_be_compared_are_masked() -> None:
     assert first.said == second.said
     assert with_call.said is None
     assert later.said is None
+
+
+def test_calls_of_one_response_that_share_an_id_are_as_many_as_there_are():
+    """Some servers give the name of the function, or nothing but `call_0`, for an id."""
+    calls = tuple(CallPiece("read", "read", {"path": path}) for path in ("a", "b", "a"))
+    response = ResponsePiece("r", 1, id="m1", calls=calls)
+    results = [ResultPiece("r", 2, "read", text) for text in ("1", "2", "3")]
+    build = RunAssembler("x", "f")
+    for piece in (response, *results):
+        build.add(piece)
+    (run,) = build.finish()
+    found = run.steps[0].calls
+    assert [call.args for call in found] == ['{"path":"a"}', '{"path":"b"}', '{"path":"a"}']
+    assert [call.result_line for call in found] == [2, 2, 2]
+    # told again as a whole, they add nothing
+    build = RunAssembler("x", "f")
+    for piece in (response, response, *results):
+        build.add(piece)
+    (run,) = build.finish()
+    assert (len(run.steps[0].calls), run.duplicates) == (3, 3)

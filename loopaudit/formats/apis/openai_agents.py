@@ -4,7 +4,8 @@ Usage stands on generation and response spans, and again summed on `turn` and `t
 the leaves count, a turn's only where it has no leaf with usage. A function span has no call id; it
 is paired by tool and arguments. Where the model's spans do not tell their calls (response spans, or
 content switched off), the function spans are the calls. One trace is one run, sub-agents and
-hand-overs included. Spans are written when they end, which is the order in which things happened.
+hand-overs included. Spans are written when they end, which is the order in which things happened,
+but logs of several exporters are mixed: spans are held until the end, and told by their times.
 """
 
 from __future__ import annotations
@@ -45,9 +46,12 @@ class _Trace:
 
 
 class AgentsReader(LogReader):
+    holds_all = True
+
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._traces: dict[str, _Trace] = {}
+        self._held: list[tuple[tuple[float, bool, float, int], str, Json]] = []  # order, kind, span
         self._spans = {
             "generation": self._generation,
             "response": self._response,
@@ -66,17 +70,29 @@ class AgentsReader(LogReader):
             return self.reject(line, f"no trace or span: object {shown(record.get('object'))}")
         data = table(record, "span_data")
         kind = data.get("type")
-        read = self._spans.get(kind) if isinstance(kind, str) else None
-        if read is None:
+        if not isinstance(kind, str) or kind not in self._spans:
             self.ignored[f"{kind if isinstance(kind, str) else 'unknown'} span"] += 1
             return ()
-        trace = self._trace(name(record.get("trace_id")) or self.stem)
-        pieces = list(read(trace, record, data))
-        if not pieces:
-            self.ignored[f"{kind} span"] += 1
-            return ()
-        self.used += 1
-        return self.emit(pieces, trace.run, line)
+        self._trace(name(record.get("trace_id")) or self.stem)
+        start, end = seconds(record.get("started_at")), seconds(record.get("ended_at"))
+        before = self._held[-1][0][0] if self._held else 0.0
+        at = end or start or before
+        self._held.append(((at, kind == "custom", start or at, line), kind, record))
+        return ()
+
+    def end(self) -> Iterable[Piece]:
+        out: list[Piece] = []
+        for (*_, line), kind, record in sorted(self._held, key=lambda held: held[0]):
+            trace = self._trace(name(record.get("trace_id")) or self.stem)
+            pieces = list(self._spans[kind](trace, record, table(record, "span_data")))
+            if pieces:
+                self.used += 1
+                out += self.emit(pieces, trace.run, line)
+            else:
+                self.ignored[f"{kind} span"] += 1
+        self._held = []
+        super().end()
+        return out
 
     def _trace(self, key: str) -> _Trace:
         trace = self._traces.get(key)

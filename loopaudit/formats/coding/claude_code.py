@@ -59,6 +59,7 @@ class ClaudeCodeReader(Reader):
 
     #: outputs of 1-8 tokens without a stop reason are written before the stream ends
     placeholder_outputs = True
+    streamed_calls = True
     flags_failures = True
 
     def __init__(self, path: str) -> None:
