@@ -17,8 +17,14 @@ def folder(tmp_path: Path) -> Path:
     """Three runs: one with an outcome in its log, one that ends with an answer, one cut off."""
     graded = looping()
     graded[0] |= {"outcome": "failure", "outcome_source": "reward", "run": "graded"}
-    answered = [record | ({"run": "answered"} if "run" in record else {}) for record in looping(2)]
-    cut_off = [record | ({"run": "cut-off"} if "run" in record else {}) for record in looping(2)]
+    answered = [
+        record | ({"run": "answered"} if "run" in record else {})
+        for record in looping(2, start=1_777_700_000)
+    ]
+    cut_off = [
+        record | ({"run": "cut-off"} if "run" in record else {})
+        for record in looping(2, start=1_777_800_000)
+    ]
     event_lines(tmp_path / "graded.jsonl", graded)
     event_lines(tmp_path / "answered.jsonl", answered)
     event_lines(tmp_path / "cut-off.jsonl", cut_off[:-1])
