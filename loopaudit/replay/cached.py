@@ -45,7 +45,8 @@ Progress = Callable[[int], None]
 class KnownPrices:
     """What is known of prices without the list, which takes a tenth of a second to load.
 
-    `by` names the user's table; the prices of runs bear its name (`RunResult.listed`).
+    `by` names the user's table and this program with its list; the prices of runs bear that name
+    (`RunResult.listed`).
     """
 
     by: bytes
@@ -202,7 +203,7 @@ def opened(plan: Plan, place: Place | None, sources: Sequence[Source], settings:
 def _prices(shelf: Shelf, ours: bytes, settings: Settings) -> KnownPrices | None:
     key = digest(ours, "dates of prices")
     try:
-        by = digest(settings.table("prices"))
+        by = digest(ours, settings.table("prices"))
         row = shelf.get([key]).get(key)
         if row is not None:
             return KnownPrices(by, kept.loads(row[1]))

@@ -36,10 +36,9 @@ def known() -> dict[tuple[str, str], Any]:
     }
     for module in (model, findings, results, crossing, endings):
         for name, thing in vars(module).items():
-            if isinstance(thing, type) and thing.__module__ == module.__name__:
-                plain = is_dataclass(thing) or issubclass(thing, Enum | tuple)
-                if plain:
-                    found[module.__name__, name] = thing
+            if isinstance(thing, type) and thing.__module__.startswith("loopaudit."):
+                if is_dataclass(thing) or issubclass(thing, Enum | tuple):
+                    found[thing.__module__, name] = thing
     return found
 
 

@@ -60,17 +60,18 @@ def _put(value: Any, found: list[str]) -> None:
             _put(getattr(value, one.name), found)
     elif isinstance(value, FunctionType) and value.__closure__ is None:
         found.append(_name(value))
-    elif "__reduce__" in vars(kind):
+    else:
+        found.append(_name(kind))
+        if "__reduce__" not in vars(kind) or kind.__module__ == "builtins":
+            raise NotPlain(f"{kind.__module__}.{kind.__qualname__}")
         made, parts = value.__reduce__()[:2]
         found.append(_name(made))
         _put(parts, found)
-    else:
-        raise NotPlain(f"{kind.__module__}.{kind.__qualname__}")
 
 
 def _name(thing: Any) -> str:
     module, name = thing.__module__, thing.__qualname__
-    ours = module == "builtins" or module.partition(".")[0] == _PACKAGE
+    ours = module in ("builtins", _PACKAGE) or module.startswith(f"{_PACKAGE}.")
     if not ours or "<" in name:
         raise NotPlain(f"{module}.{name}")
     return f"{module}.{name}"

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xxhash import xxh3_128
 
@@ -22,6 +22,8 @@ from loopaudit.store import place
 
 if TYPE_CHECKING:
     import sqlite3
+
+_T = TypeVar("_T")
 
 #: changes with the shape of the table
 FILE = "runs-1.db"
@@ -31,6 +33,7 @@ _MADE = """CREATE TABLE IF NOT EXISTS kept (
     about BLOB NOT NULL, data BLOB NOT NULL, sum BLOB NOT NULL)"""
 _PAGE = 16_384
 _WAIT = 2.0  # seconds for another process; then it is done without
+_PAUSE = 0.01
 _STALE = 3600  # seconds after which a use is written down again
 _KEEP = 0.9  # of the most that may be kept stays when it is too much
 
@@ -61,13 +64,11 @@ class Shelf:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes]]:
         """What is kept under `keys`: what it is about, and the data."""
-        found: dict[bytes, tuple[bytes, bytes]] = {}
         ask = "SELECT key, used, about, data, sum FROM kept WHERE id = ?"
         recent = time.time() - _STALE
-        try:
-            connection = self._open(writes=False)
-            if connection is None:
-                return {}
+
+        def read(connection: sqlite3.Connection) -> dict[bytes, tuple[bytes, bytes]]:
+            found: dict[bytes, tuple[bytes, bytes]] = {}
             for key in keys:
                 row = connection.execute(ask, (_id(key),)).fetchone()
                 if row is None or row[0] != key:
@@ -77,22 +78,19 @@ class Shelf:
                     found[key] = about, data
                     if used < recent:
                         self._used.append(_id(key))
-        except Exception as error:
-            self._failed(error)
-        return found
+            return found
+
+        return self._do(read, writes=False) or {}
 
     def use(self) -> Use | None:
         """What is there; None: nothing."""
         ask = "SELECT COUNT(*), MIN(used), MAX(used) FROM kept"
-        try:
-            connection = self._open(writes=False)
-            if connection is None:
-                return None
+
+        def count(connection: sqlite3.Connection) -> Use:
             number, oldest, newest = connection.execute(ask).fetchone()
             return Use(self.path, number, os.path.getsize(self.path), oldest, newest)
-        except Exception as error:
-            self._failed(error)
-            return None
+
+        return self._do(count, writes=False)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -104,28 +102,18 @@ class Shelf:
             for key, about, data in rows
         ]
         insert = "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?, ?)"
-        try:
-            connection = self._open(writes=True)
-            if connection is not None and made:
-                with connection:
-                    connection.execute("BEGIN IMMEDIATE")
-                    connection.executemany(insert, made)
-        except Exception as error:
-            self._failed(error)
+        if made:
+            self._do(lambda connection: _run(connection, insert, made), writes=True)
 
     def close(self) -> None:
         """Write down what was used, leave out what is too much, and let go of the file."""
-        try:
-            if self._used and (connection := self._open(writes=True)) is not None:
-                now = int(time.time())
-                with connection:
-                    connection.execute("BEGIN IMMEDIATE")
-                    rows = [(now, number) for number in self._used]
-                    connection.executemany("UPDATE kept SET used = ? WHERE id = ?", rows)
-            if self._writes and self._connection is not None:
-                self._evict(self._connection)
-        except Exception as error:
-            self._failed(error)
+        if self._used:
+            now = int(time.time())
+            rows = [(now, number) for number in self._used]
+            update = "UPDATE kept SET used = ? WHERE id = ?"
+            self._do(lambda connection: _run(connection, update, rows), writes=True)
+        if self._writes:
+            self._do(self._evict, writes=True)
         self._used.clear()
         self.release()
 
@@ -146,9 +134,22 @@ class Shelf:
 
     # -- the file ---------------------------------------------------------------------------------
 
+    def _do(self, work: Callable[[sqlite3.Connection], _T], *, writes: bool) -> _T | None:
+        """The result of `work`; None where there is nothing to read, or it cannot be done."""
+        until = time.monotonic() + _WAIT
+        while not self.trouble:
+            try:
+                connection = self._open(writes=writes)
+                return None if connection is None else work(connection)
+            except Exception as error:
+                # SQLite waits by itself, but not where it finds two that would wait for each other
+                if not _is_busy(error) or time.monotonic() > until:
+                    self._failed(error)
+                self.release()
+                time.sleep(_PAUSE)
+        return None
+
     def _open(self, *, writes: bool) -> sqlite3.Connection | None:
-        if self.trouble:
-            return None
         if self._connection is not None:
             if self._writes or not writes:
                 return self._connection
@@ -169,22 +170,20 @@ class Shelf:
         if writes and mode == "ro":
             raise OSError(f"{folder} cannot be written")
         connection = sqlite3.connect(
-            f"{self.path.as_uri()}?mode={mode}", timeout=_WAIT, isolation_level=None, uri=True
+            f"{self.path.as_uri()}?mode={mode}", timeout=_WAIT / 4, isolation_level=None, uri=True
         )
         self._connection, self._writes = connection, writes
-        for setting in (
-            f"page_size = {_PAGE}",
-            "auto_vacuum = INCREMENTAL",
-            "synchronous = OFF",
-            "trusted_schema = OFF",
-            "temp_store = MEMORY",
-        ):
+        of_new = (f"page_size = {_PAGE}", "auto_vacuum = INCREMENTAL", "synchronous = OFF")
+        for setting in (*(of_new if writes else ()), "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {setting}")
-        if writes:
-            connection.execute(_MADE)
-        elif not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'kept'").fetchone():
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'kept'").fetchone():
+            return connection
+        if not writes:
             self.release()  # it is being made
             return None
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(_MADE)
         return connection
 
     def release(self) -> None:
@@ -212,6 +211,17 @@ def clear(folder: Path) -> int:
             os.remove(path)
             freed += size
     return freed
+
+
+def _run(connection: sqlite3.Connection, statement: str, rows: Sequence[Any]) -> None:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(statement, rows)
+
+
+def _is_busy(error: Exception) -> bool:
+    code = getattr(error, "sqlite_errorname", None) or ""
+    return str(code).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _is_damage(error: Exception) -> bool:
