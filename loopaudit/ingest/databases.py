@@ -7,6 +7,7 @@ any more once it is open (where the system allows that), and goes with the proce
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -21,6 +22,11 @@ from loopaudit.formats.base import Table
 _TRIES = 3  # copies made while the original is being written
 _LOGS = ("-wal", "-journal")  # what was not yet taken in, and what is to be taken back
 _AT_ONCE = 256  # rows fetched at once
+NO_TABLES = (
+    "an SQLite database without tables: its writer holds it locked and has committed nothing, or"
+    " its -wal file is not beside it"
+)
+_LOCKED = "an SQLite database that another program holds locked"
 
 
 class Database:
@@ -37,10 +43,13 @@ class Database:
         except OSError as error:
             self._remove()
             reason = (error.strerror or str(error)).lower()
+            reason = f"{_LOCKED} ({reason})" if _is_held(error) else reason
             raise InputError(f"{path}: {reason}, while it was copied to be read") from error
         except sqlite3.Error as error:
             self.close()
-            raise InputError(f"{path}: an SQLite database that cannot be read ({error})") from error
+            what = "an SQLite database that cannot be read"
+            what = _LOCKED if "locked" in str(error) else what
+            raise InputError(f"{path}: {what} ({error})") from error
         except BaseException:
             self._remove()
             raise
@@ -61,6 +70,8 @@ class Database:
             if isinstance(name, str):
                 columns = ask(f"PRAGMA table_info({_quoted(name)})").fetchall()
                 self.tables[name] = frozenset(str(column[1]) for column in columns)
+        if not self.tables:
+            raise InputError(f"{self.path}: {NO_TABLES}")
 
     def close(self) -> None:
         connection = getattr(self, "_connection", None)
@@ -199,6 +210,13 @@ def _state(path: str) -> list[tuple[int, int] | None]:
         except FileNotFoundError:
             found.append(None)
     return found
+
+
+def _is_held(error: OSError) -> bool:
+    """Whether another program holds the file: sharing and lock violations of Windows, and locks
+    that a kernel enforces."""
+    held = (errno.EAGAIN, errno.EBUSY, errno.EDEADLK)
+    return getattr(error, "winerror", None) in (32, 33) or error.errno in held
 
 
 def _quoted(name: str) -> str:

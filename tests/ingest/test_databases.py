@@ -1,9 +1,12 @@
 """SQLite sources: a private copy with the write-ahead log, the originals never touched."""
 
+import errno
 import json
 import os
+import shutil
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -292,3 +295,37 @@ def test_a_reader_of_lines_forced_on_a_database_says_so(live):
     (source,) = discover([str(live)]).sources
     result = read_sources([source], lambda p, f: RunAssembler(p, f), "claude_code")
     assert [skip.reason for skip in result.skips] == ["a database, and claude_code reads none"]
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_locked_database_without_anything_committed_is_told(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "agent.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute(f"PRAGMA journal_mode={mode}")
+        writer.execute("PRAGMA user_version=1")
+        writer.execute("PRAGMA locking_mode=EXCLUSIVE")
+        writer.execute("BEGIN EXCLUSIVE")
+        writer.execute("CREATE TABLE sessions (id TEXT)")
+        with pytest.raises(InputError, match="without tables: its writer holds it locked"):
+            Database(str(path))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "another program holds locked"),
+        (OSError(errno.ENOSPC, "No space left on device"), "no space left on device, while it was"),
+    ],
+)
+def test_a_file_that_cannot_be_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, words: str
+) -> None:
+    path = tmp_path / "agent.db"
+    sqlite3.connect(path).execute("CREATE TABLE sessions (id TEXT)")
+
+    def refused(source: str, target: str) -> None:
+        raise error
+
+    monkeypatch.setattr(shutil, "copyfile", refused)
+    with pytest.raises(InputError, match=words):
+        Database(str(path))
