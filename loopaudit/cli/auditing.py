@@ -66,6 +66,11 @@ def _hint(reason: str) -> str:
 
     if reason.startswith(NOBODYS):
         return "--map FILE reads any JSON lines (explain map); --log-format NAME forces a reader"
+    if reason == "holds no JSON record":
+        return (
+            "logs are JSON lines or JSON documents (explain lists the formats); turn other text"
+            " into JSON lines, and --map FILE reads them (explain map)"
+        )
     if "SQLite" in reason:
         return "close the agent that writes it, or copy it with its -wal file and name the copy"
     return "name a log, or a folder that holds logs"

@@ -170,8 +170,10 @@ class Head:
             ranking = rank_formats(sample)
         best, form = ranking[0]
         if best < MIN_CONFIDENCE:
-            close = ", ".join(f"{f.name} {score:.0%}" for score, f in ranking[:3] if score > 0)
-            close = f"; closest: {close}" if close else ""
+            from loopaudit.ingest.near import nearest
+
+            close = ", ".join(map(str, nearest(sample.records)))
+            close = f"; closest: {close}" if close else "; no format has records like these"
             raise UnknownFormatError(
                 f"{sample.path}: {NOBODYS}; {_seen(sample.records)}{close}",
                 "--map FILE reads any JSON lines (explain map); --log-format NAME forces a reader",
