@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 
 _RECORDS = 64
 _KEYS = 200  # of one log
-_LEAST = 0.15  # of the weight of all keys of either: below, nothing is near
+_LEAST = 0.25  # below, nothing is near
+#: against a key that no other format has: one that the format has not, one that the log has not
+#: (formats have records of many kinds)
+_OTHER, _LACKING = 0.2, 0.05
 _MOST = 3  # formats, and keys of one
 
 
@@ -72,8 +75,8 @@ def nearest(records: Iterable[Any]) -> list[Near]:
     for name, keys in known().items():
         both = mine & keys
         if both:
-            # what the log has besides says little against a format: logs grow keys
-            near = weight(both) / (weight(keys) + 0.1 * len(mine - keys))
+            other = _OTHER * len(mine - keys) + _LACKING * len(keys - mine)
+            near = weight(both) / (weight(both) + other)
             ranked.append((near, name, both, keys - mine))
     ranked.sort(key=lambda one: (-one[0], one[1]))
 

@@ -49,7 +49,6 @@ def test_the_table_is_that_of_the_sample_logs() -> None:
         ({"timestamp": "t", "type": "x", "payload_": {}, "sessionId": "s", "uuid": "u",
           "parentUuid": None, "message_": 1}, "claude_code", "message"),
         ({"trajectory": [], "inf": {}, "history": []}, "swe_agent", "info"),
-        ({"traceId": "t", "spanId": "s", "parentSpanId": "p"}, "otel", "resourceSpans"),
     ],
 )  # fmt: skip
 def test_the_nearest_is_named_with_what_is_missing(
@@ -57,7 +56,7 @@ def test_the_nearest_is_named_with_what_is_missing(
 ) -> None:
     found = {one.format: one for one in near.nearest([record])}
     assert name in found
-    assert lacks in found[name].lacks or name == "otel"
+    assert lacks in found[name].lacks
 
 
 @pytest.mark.parametrize(
