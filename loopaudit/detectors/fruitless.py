@@ -24,7 +24,7 @@ from loopaudit.detectors.base import (
 from loopaudit.detectors.poll_requests import asks_to_poll
 from loopaudit.detectors.repeats import SLOW
 from loopaudit.detectors.same_errors import found_nothing, given_words, same_error, tried
-from loopaudit.detectors.variants import asks
+from loopaudit.detectors.variants import asks, searches
 from loopaudit.findings import Reading, Rule
 from loopaudit.model import Boundary, Call, Step
 
@@ -35,8 +35,8 @@ SHARE = "mostly_fruitless"
 _NOT_COUNTED = (
     "A change of state, another agent's work, a user message or a loss of memory starts again: "
     "what was known before it may be asked anew. Waits, polls the user asked for, passing faults, "
-    "answers that nothing was found, and calls that were rejected or not run neither count nor "
-    "help; a thought, a note or a handover counts only after a fruitless step. One new answer in a "
+    "answers that nothing was found, up to ten searches for different things that all were found "
+    "in known places, and calls that were rejected or not run neither count nor help; a thought, a note or a handover counts only after a fruitless step. One new answer in a "
     "step makes it fruitful. No finding of its own."
 )
 _ONE_ERROR = " Nor do tries of different things that all met one error: that is same-error."
@@ -114,6 +114,8 @@ RULES: tuple[Rule, ...] = (
 
 #: steps looked back on for `mostly_fruitless`
 WINDOW = 9
+#: searches in a row for different things, all found in places that were known
+SEARCHES = 10
 _TELLING = 20  # characters: shorter answers are "", "[]", "None", "0 rows", "ok" and the like
 _LOOKS_UP = re.compile(
     "search|lookup|look|find|get|list|fetch|retrieve|read|open|view|show|browse|grep|glob|visit"
@@ -134,6 +136,7 @@ class Fruitless(Detector):
         self._to_poll = False  # the user asked to look again and again
         self._started: float | None = None  # the newest call
         self._seen: set[int] = set()  # answers since the last change
+        self._asked: set[int] = set()  # calls that brought them
         self._done: set[int] = set()  # changes, by call and answer: one made again is none
         self._recent: deque[bool] = deque(maxlen=window)  # was the step fruitless
         self._tries: _Tries | None = None  # of the row
@@ -143,6 +146,7 @@ class Fruitless(Detector):
 
     def _clear(self) -> None:
         self._seen.clear()
+        self._asked.clear()
         self._recent.clear()
         self._share = 0  # fruitless steps among the recent ones
         self._fruitful()
@@ -150,7 +154,8 @@ class Fruitless(Detector):
     def _fruitful(self) -> None:
         """A step brought something: rows end."""
         self._row = self._known = 0
-        self._look_ups = 0
+        self._look_ups = self._searches = 0
+        self._sought: frozenset[str] | None = None  # words of the newest such search
         self._tries = None
         self._open()
 
@@ -189,8 +194,14 @@ class Fruitless(Detector):
             elif new:
                 self._seen.add(answer)
                 self._news = True
-            elif not (self._to_poll or self._waited(before, call) or _says_nothing(call)):
+            elif not (
+                self._to_poll
+                or self._waited(before, call)
+                or _says_nothing(call)
+                or self._searched(call)
+            ):
                 self._stale.append(call)
+            self._asked.add(call.key)
         elif status is ERROR and not call.retryable and not found_nothing(call):
             self._seen.add(answer)
             self._stale.append(call)
@@ -202,6 +213,20 @@ class Fruitless(Detector):
         else:
             self._done.add(change)
             self._moved = True
+
+    def _searched(self, call: Call) -> bool:
+        """A search for something else, found in a place that was known: an answer, up to a point.
+
+        The words of the search before with some added or left out are nothing else.
+        """
+        if call.key in self._asked or not searches(call):
+            return False
+        words, last = given_words(call.args or ""), self._sought
+        self._sought = words
+        if last is not None and (last <= words or words <= last):
+            return False
+        self._searches += 1
+        return self._searches <= SEARCHES
 
     def _waited(self, before: float | None, call: Call) -> bool:
         """A minute or more after the last call: it looks whether something has changed."""

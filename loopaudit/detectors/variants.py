@@ -77,7 +77,8 @@ TELLING = 20
 _SEARCH = re.compile(r"(?:^|_)(?:grep|glob|rg|ls|list|search_files|find_files)(?:_|$)")
 _SEARCH_COMMAND = re.compile(
     r'"(?:command|cmd)":(?:"|\["bash","-l?c",")(?:cd [^&;]{0,80}(?:&&|;) ?)?'
-    r"(?:rg|grep|egrep|ag|ack|git grep|fd|ls|which|wc|test|stat|file)\b"
+    r"(?:rg|[efz]?grep|ag|ack|git grep|git ls-files|fd|locate|ls|which|whereis|wc|test|stat|file"
+    r"|find(?![^|]{0,400}(?: -exec|\|)))\b"
 )
 #: tools whose answer is a receipt, however varied what they are given: they ask nothing
 _ASKS_NOTHING = re.compile(
@@ -99,11 +100,21 @@ def asks(tool: str) -> bool:
     return not hands_over(tool) and not _ASKS_NOTHING.search(_CAMEL.sub("_", tool).lower())
 
 
+@lru_cache(1_000)
+def _searches(tool: str) -> bool:
+    return _SEARCH.search(_CAMEL.sub("_", tool).lower()) is not None
+
+
+def searches(call: Call) -> bool:
+    """Whether the call looks for a place: many things may stand in one."""
+    if _searches(call.tool):
+        return True
+    return call.args is not None and _SEARCH_COMMAND.search(call.args) is not None
+
+
 def _open_question(call: Call) -> bool:
     """Whether equal answers to such calls say that nothing was learnt."""
-    if not asks(call.tool) or _SEARCH.search(_CAMEL.sub("_", call.tool).lower()):
-        return False
-    return call.args is None or _SEARCH_COMMAND.search(call.args) is None
+    return asks(call.tool) and not searches(call)
 
 
 class _Row:

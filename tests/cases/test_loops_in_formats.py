@@ -366,6 +366,20 @@ NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 CASES["S9 seven questions answered"] = Case(
     asked(*(step(200, grep({"pattern": name}, "No matches found")) for name in NAMES)), 1_400
 )
+# each question is another one, and its answer is where to look: the same file every time
+CASES["S9 variant: seven names stand in one file"] = Case(
+    asked(*(step(200, grep({"pattern": name}, "src/settings/defaults.py")) for name in NAMES)),
+    1_400,
+)
+CASES["S9 variant: the same searches in a shell"] = Case(
+    asked(
+        *(
+            step(200, sh({"command": f"find . -name '*{name}*' -path '*src*'"}, "./src/greek.py"))
+            for name in NAMES
+        )
+    ),
+    1_400,
+)
 
 
 def fan_out(*orders: Sequence[int]) -> list[Entry]:

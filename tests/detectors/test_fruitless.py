@@ -106,6 +106,40 @@ def test_a_failed_edit_is_no_change_and_one_made_again_neither() -> None:
     assert counts(found, KNOWN)[-1] == 3  # the second edit: known; the failed one ends the row
 
 
+def found_in(place: str, names: Any, tool: str = "grep") -> list[Record]:
+    return [step(100, call(tool, {"pattern": f"name_{n}"}, place)) for n in names]
+
+
+ONE_FILE = "src/settings/defaults.py"
+
+
+def test_searches_for_different_things_that_stand_in_one_file_are_answered() -> None:
+    found = judged(*found_in(ONE_FILE, range(11)))
+    assert counts(found, KNOWN) == []
+    assert stops(found) == set()
+    listed = [
+        step(100, call("bash", {"command": f"git ls-files '*{n}*'"}, ONE_FILE)) for n in range(11)
+    ]
+    assert stops(judged(*listed)) == set()
+
+
+def test_searches_that_never_leave_known_places_are_a_loop_in_the_end() -> None:
+    found = judged(*found_in(ONE_FILE, range(16)))  # the first is news, ten are let pass
+    assert counts(found, KNOWN) == [2, 3, 4, 5]
+    assert stops(found) == {KNOWN}
+
+
+def test_searches_that_come_again_are_known() -> None:
+    four = found_in(ONE_FILE, range(4))
+    found = judged(*four, *four, *four)
+    assert counts(found, KNOWN) == [2, 3, 4, 5, 6, 7, 8]
+    assert KNOWN in stops(found)
+
+
+def test_questions_that_are_no_searches_still_count() -> None:
+    assert stops(judged(*START, *known(5))) == {KNOWN}
+
+
 # -- what neither counts nor helps -----------------------------------------------------------------
 
 NEITHER = {
