@@ -155,6 +155,7 @@ class ResponsePiece:
     kind: StepKind = StepKind.MODEL
     service: str | None = None  # provider, service tier or region where the log names it
     same_step_as: str | None = None  # id of an earlier response this continues (chained batches)
+    streamed: bool = False  # its calls may be told while their arguments are still written
 
 
 @dataclass(slots=True)
@@ -172,6 +173,7 @@ class ResultPiece:
     code: str | None = None  # structured error code or type
     exit_code: int | None = None
     duration: float | None = None  # seconds
+    flagged: bool = False  # the log says itself that the call went well: words tell nothing more
 
 
 @dataclass(slots=True)

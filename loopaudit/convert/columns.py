@@ -5,19 +5,20 @@ The whole table is held in memory while it is written, about three times the siz
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
-from loopaudit.formats.native.fields import PLAIN, VERSION
+from loopaudit.formats.native.fields import PLAIN, VERSION, true
 from loopaudit.formats.native.write import dump, record_of
 from loopaudit.formats.shapes import count, number, seconds, whole
 from loopaudit.model import Piece
 
 #: fields with values of any shape: the column ends in this, and holds JSON
 JSON = "_json"
-_FREE = ("calls", "usage", "result")
+_FREE = ("calls", "usage", "result", "metadata")
 
 
 def write_parquet(pieces: Iterable[Piece], path: str) -> int:
@@ -32,11 +33,13 @@ def write_parquet(pieces: Iterable[Piece], path: str) -> int:
                 kind = pl.Float64
             elif clean in (count, whole):
                 kind = pl.Int64
-            elif key == "gave_up":
+            elif clean is true:
                 kind = pl.Boolean
-            schema[key] = kind
+            if key not in _FREE:
+                schema[key] = kind
     schema |= dict.fromkeys((f"{key}{JSON}" for key in _FREE), pl.String)
     columns: dict[str, list[Any]] = {key: [] for key in schema}
+    halves: dict[str, dict[int, str]] = {}  # texts with half an emoji, which is none of Parquet's
     rows = 0
     for piece in pieces:
         row = record_of(piece)
@@ -45,8 +48,14 @@ def write_parquet(pieces: Iterable[Piece], path: str) -> int:
             if key in row:
                 row[f"{key}{JSON}"] = dump({"v": row[key]})[5:-1].decode()
         for key, cells in columns.items():
-            cells.append(_cell(row.get(key), schema[key] == pl.Float64))
+            value = row.get(key)
+            if isinstance(value, str) and not _whole(value):
+                halves.setdefault(f"{key}{JSON}", {})[rows] = json.dumps(value)
+                value = None
+            cells.append(_cell(value, schema[key] == pl.Float64))
         rows += 1
+    for key, found in halves.items():
+        schema[key], columns[key] = pl.String, [found.get(row) for row in range(rows)]
     packed = BytesIO()  # the engine hides errors of the file in its own
     pl.DataFrame(columns, schema=schema).write_parquet(packed)
     with open(path, "wb") as file:
@@ -59,6 +68,12 @@ def _cell(value: Any, is_time: bool) -> Any:
         return str(value)
     if is_time and isinstance(value, str):
         return seconds(value)
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # half an emoji is no text of Parquet
     return value
+
+
+def _whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

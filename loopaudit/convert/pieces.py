@@ -12,7 +12,7 @@ from loopaudit.ingest.results import Keep
 from loopaudit.ingest.runs import RunAssembler
 from loopaudit.ingest.sources import Source
 from loopaudit.ingest.steps import PLACEHOLDER_OUTPUT
-from loopaudit.model import Piece, ResponsePiece, Run, UsageMark
+from loopaudit.model import CallStatus, Piece, ResponsePiece, ResultPiece, Run, UsageMark
 
 #: texts are kept whole
 _ALL = 1 << 40
@@ -44,16 +44,22 @@ def tell(
     `begin` hears of each file: its path, the name of its format, its reader.
     """
     whole = Ingested()
-    placeholders = False
+    placeholders = streamed = flagged = False
 
     def started(path: str, name: str, reader: Reader) -> None:
-        nonlocal placeholders
-        placeholders = reader.placeholder_outputs
+        nonlocal placeholders, streamed, flagged
+        placeholders, streamed = reader.placeholder_outputs, reader.streamed_calls
+        flagged = reader.flags_failures
         begin(path, name, reader)
 
     def taken(piece: Piece) -> None:
-        if placeholders and isinstance(piece, ResponsePiece):
-            _mark(piece)
+        """Say of the piece what is known of all of its log."""
+        if isinstance(piece, ResponsePiece):
+            piece.streamed = piece.streamed or (streamed and bool(piece.calls))
+            if placeholders:
+                _mark(piece)
+        elif isinstance(piece, ResultPiece) and flagged and piece.status is CallStatus.OK:
+            piece.flagged = True
         take(piece)
 
     def tap(path: str, name: str) -> Any:

@@ -160,7 +160,8 @@ class Redactor:
         for name in ("user", "host"):
             value = getattr(piece, name)
             changed[name] = None if value is None else self._name(name, value)
-        return replace(piece, **changed)  # type: ignore[arg-type]
+        metadata = None if piece.metadata is None else self.value(dict(piece.metadata))
+        return replace(piece, metadata=metadata, **changed)  # type: ignore[arg-type]
 
     def _some(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)

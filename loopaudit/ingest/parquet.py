@@ -48,17 +48,26 @@ class Parquet:
 
 def record_of(row: dict[str, Any]) -> dict[str, Any]:
     """The record that a row stands for."""
-    import orjson
-
     out: dict[str, Any] = {}
     for key, value in row.items():
         if value is None:
             continue
         if key.endswith(_JSON) and isinstance(value, str):
             try:
-                out[key.removesuffix(_JSON)] = orjson.loads(value)
+                out[key.removesuffix(_JSON)] = _loads(value)
                 continue
             except ValueError:
                 pass
         out[key] = value
     return out
+
+
+def _loads(text: str) -> Any:
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        import json
+
+        return json.loads(text)  # half an emoji

@@ -404,7 +404,7 @@ class RunAssembler:
             if any(known.key == key for known in alike):
                 builder.run.duplicates += 1
                 return
-            if alike and self.streamed:
+            if alike and (self.streamed or response.streamed):
                 known = alike[-1]
                 builder.repeated.forget(known)
                 known.key = key
@@ -469,7 +469,7 @@ class RunAssembler:
         text = piece.text if type(piece.text) is str else result_text(piece.text)
         if builder.context is not None:
             builder.context.heard(text)
-        fill_result(call, text, self.keep, self.words)
+        fill_result(call, text, self.keep, self.words and not piece.flagged)
         if self.live:
             call.masked = mask_digest(text, self.mask)
             call.text = call.text or quote(text)

@@ -2,12 +2,12 @@
 
 import io
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loopaudit.formats.base import Sample
@@ -198,7 +198,11 @@ usages = st.builds(
 calls = st.builds(CallPiece, id=names, tool=runs, args=json_values, at=times, line=st.none())
 LINE = st.just(1)
 run_fields = {f.name: names for f in fields(RunPiece) if f.name not in ("run", "line")}
-run_fields |= {"prompt": st.none() | texts, "at": times}
+run_fields |= {
+    "prompt": st.none() | texts,
+    "at": times,
+    "metadata": st.none() | st.dictionaries(texts, texts, min_size=1, max_size=2),
+}
 pieces = st.one_of(
     st.builds(RunPiece, runs, LINE, **run_fields),
     st.builds(
@@ -218,6 +222,7 @@ pieces = st.one_of(
         kind=st.sampled_from(StepKind),
         service=names,
         same_step_as=names,
+        streamed=st.booleans(),
     ),
     st.builds(
         ResultPiece,
@@ -232,7 +237,8 @@ pieces = st.one_of(
         code=names,
         exit_code=wholes,
         duration=lengths,
-    ),
+        flagged=st.booleans(),
+    ).map(lambda piece: replace(piece, flagged=piece.flagged and piece.status is CallStatus.OK)),
     st.builds(
         AttemptPiece,
         runs,
@@ -254,6 +260,7 @@ pieces = st.one_of(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a loaded machine
 @given(st.lists(pieces, max_size=4))
 def test_written_pieces_are_read_back_the_same_and_follow_the_schema(written):
     stream = io.BytesIO()

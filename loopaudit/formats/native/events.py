@@ -139,6 +139,7 @@ def _fields(piece_type: type, record: Mapping[str, Any]) -> dict[str, Any]:
 def _answer(record: Mapping[str, Any], piece: ResultPiece, fields: dict[str, Any]) -> ResultPiece:
     for key, value in fields.items():
         setattr(piece, key, value)
+    piece.flagged = fields.get("status") is CallStatus.OK
     error = record.get("error")
     piece.text = record.get("result")
     if error:
@@ -185,7 +186,8 @@ def sniff(sample: Sample) -> float:
     records = [r for r in sample.records if isinstance(r, dict)]
     if not records or len(records) != len(sample.records):
         return 0.0
-    if "loopaudit" in records[0] and "type" not in records[0]:
+    kind = records[0].get("type")
+    if "loopaudit" in records[0] and (kind is None or (isinstance(kind, str) and kind in TYPES)):
         return 1.0
     return 0.9 if all(map(_looks_ours, records)) else 0.0
 

@@ -30,6 +30,13 @@ def true(value: Any) -> bool:
     return value is True
 
 
+def tags(value: Any) -> dict[str, str] | None:
+    """Names with texts; what is no text is left out."""
+    if not isinstance(value, dict):
+        return None
+    return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)} or None
+
+
 def one_of(kind: type[StrEnum]) -> Cleaner:
     known: dict[str, Any] = {member.value: member for member in kind}
     return lambda value: known.get(value) if isinstance(value, str) else None
@@ -53,6 +60,7 @@ PLAIN: dict[type, dict[str, Cleaner]] = {
         "model": name,
         "prompt": words,
         "forked_from": name,
+        "metadata": tags,
         "at": seconds,
     },
     ResponsePiece: {
@@ -67,6 +75,7 @@ PLAIN: dict[type, dict[str, Cleaner]] = {
         "service": name,
         "kind": one_of(StepKind),
         "continues": name,
+        "streamed": true,
     },
     CallPiece: {"id": name, "at": seconds},
     ResultPiece: {

@@ -9,6 +9,7 @@ from loopaudit.formats.native.fields import (
     TYPES,
     VERSION,
     Cleaner,
+    tags,
     true,
 )
 from loopaudit.formats.shapes import count, dollars, name, number, seconds, whole, words
@@ -35,12 +36,15 @@ _JSON_TYPES: dict[Cleaner, dict[str, Any]] = {
     seconds: {"$ref": "#/$defs/time"},
     dollars: {"$ref": "#/$defs/dollars"},
     true: {"type": "boolean"},
+    tags: {"type": "object", "additionalProperties": {"type": "string"}},
     PLAIN[ResultPiece]["status"]: {"enum": [status.value for status in CallStatus]},
     PLAIN[ResponsePiece]["kind"]: {"enum": [kind.value for kind in StepKind]},
     PLAIN[BoundaryPiece]["kind"]: {"enum": [kind.value for kind in BoundaryKind]},
 }
 
 _MEANING = {
+    "metadata": "tags and attributes",
+    "streamed": "a call of it may be told again under its id, with more of its arguments",
     "parent": "run id of the run that started this one",
     "parent_call": "id of the call in the parent that started this run",
     "outcome": "label of the run, as passed or failed",

@@ -73,19 +73,17 @@ def record_of(piece: Piece) -> dict[str, Any]:
         if piece.usage is not None:
             out["usage"] = _usage_record(piece.usage)
     elif isinstance(piece, ResultPiece):
-        if piece.status is CallStatus.OK:
+        if piece.status is CallStatus.OK and not piece.flagged:
             out.pop("status", None)
         if piece.text is not None:
             out["result"] = piece.text
-    elif isinstance(piece, AttemptPiece) and not piece.gave_up:
-        out.pop("gave_up", None)
     return out
 
 
 def _plain_of(piece: Any, out: dict[str, Any]) -> None:
     for key, clean in PLAIN[type(piece)].items():
         value = getattr(piece, RENAMED.get(key, key))
-        if value is None:
+        if value is None or value is False:
             continue
         if clean is seconds:
             value = _time(value)
