@@ -8,7 +8,8 @@ what is set now, nothing, and each rule's own best.
 The best of many looks better than it is. Two things hold that down, both on the runs to choose by
 alone: no rate may break its cap within its interval, and the search is repeated with a fifth of the
 runs left out at a time. If on those fifths it breaks the cap, the search is made more cautious:
-fewer thresholds may be lowered, then none, then the cap must hold with all of them lower still.
+fewer thresholds may be lowered, or the cap must hold with all of them lower still. Of the levels
+that keep the cap on the fifths left out, the one that saves most there is taken.
 """
 
 from __future__ import annotations
@@ -35,16 +36,10 @@ EXHAUSTIVE = 5_000
 EXHAUSTIVE_REPLAYS = 200
 #: parts of which each is left out once
 FOLDS = 5
-#: levels of caution, tried in this order until the parts left out keep the cap: how many thresholds
-#: may be lowered (None: any number), and with each stop by how many values lower the cap must hold
-CAUTION: tuple[tuple[int | None, int], ...] = (
-    (None, 0),
-    (2, 0),
-    (1, 0),
-    (0, 0),
-    (0, 1),
-    (0, 2),
-    (0, 3),
+#: levels of caution: how many thresholds may be lowered (None: any number), and with each stop by
+#: how many values lower the rate must keep the cap
+CAUTION: tuple[tuple[int | None, int], ...] = tuple(
+    (lowered, margin) for margin in (0, 1, 2) for lowered in (None, 2, 1, 0)
 )
 #: places in a row of `tally`
 HEALTHY, WARNED = 0, 5
@@ -133,10 +128,8 @@ def search(
     """
     table = _Table(sweep, runs, fold)
     caution, left_out = CAUTION[0], (0, 0)
-    for caution in CAUTION if fold is not None else ():
-        left_out = _left_out(table, aim, fixed, caution)
-        if aim.kept(*left_out):
-            break
+    if fold is not None:
+        caution, left_out = _cautious(table, aim, fixed)
     chosen = _Search(table, aim, fixed, None, caution)
     best, whole = chosen.best(), chosen
     if stays:
@@ -148,16 +141,31 @@ def search(
     return Searched(best, made, list(whole.allowed_picks()), chosen.few, *caution, left_out)
 
 
-def _left_out(
-    table: _Table, aim: Aim, fixed: frozenset[int], caution: tuple[int | None, int]
-) -> tuple[int, int]:
-    """Healthy runs that are interrupted, of those left out in turn, by what is chosen on the
-    others."""
-    interrupted = 0
-    for part in range(FOLDS):
-        rows, _ = table.row(_Search(table, aim, fixed, part, caution).best())
-        interrupted += int(rows[-1][HEALTHY] - rows[part][HEALTHY])
-    return interrupted, table.runs.healthy
+def _cautious(
+    table: _Table, aim: Aim, fixed: frozenset[int]
+) -> tuple[tuple[int | None, int], tuple[int, int]]:
+    """The level of caution, and the healthy runs that it interrupts of all that are left out in
+    turn: the first level if that keeps the cap on them, else of those that do the one that saves
+    most on them; the last one where none does."""
+    found, left_out, most = CAUTION[-1], (0, 0), -inf
+    kept: set[int] = set()  # margins with which the cap is kept: less freedom saves less
+    for caution in CAUTION:
+        if caution[1] in kept:
+            continue
+        interrupted, gained = 0, 0.0
+        for part in range(FOLDS):
+            rows, _ = table.row(_Search(table, aim, fixed, part, caution).best())
+            interrupted += int(rows[-1][HEALTHY] - rows[part][HEALTHY])
+            gained += aim.of(rows[-1]) - aim.of(rows[part])
+        if aim.kept(interrupted, table.runs.healthy):
+            kept.add(caution[1])
+            if gained > most + 1e-9:
+                found, left_out, most = caution, (interrupted, table.runs.healthy), gained
+            if caution == CAUTION[0]:
+                break
+        elif most == -inf:
+            left_out = (interrupted, table.runs.healthy)
+    return found, left_out
 
 
 def alone(
@@ -336,11 +344,12 @@ class _Table:
             [d.level.stops and d.earlier(v) for v in range(len(d.choices))] for d in dimensions
         ]
         self.hidden = _hidden(dimensions)
-        #: is any healthy run met by its lowest choice?
-        self.varies = [
-            d.level.stops and bool((sweep.alone(n, 0)[: runs.healthy] < NEVER).any())
-            for n, d in enumerate(dimensions)
-        ]
+        #: stops that meet a healthy run at their lowest -> for each choice the one a value lower
+        self.below = {
+            n: _below(dimensions[n])
+            for n in sorted(self.stops)
+            if (sweep.alone(n, 0)[: runs.healthy] < NEVER).any()
+        }
 
     def row(self, pick: Pick) -> tuple[list[list[float]], _Own]:
         known = self.tried.get(pick)
@@ -356,12 +365,15 @@ class _Table:
         return aim.of(self.row(pick)[0][-1])
 
     def lower(self, pick: Pick, margin: int) -> Pick | None:
-        """`pick` with each stop so many choices lower; None where one is too low for that."""
+        """`pick` with each stop so many values lower; None where one is too low for that."""
         found = list(pick)
-        for n in self.stops:
-            if self.varies[n] and pick[n] < self.sizes[n] - 1:
-                found[n] -= margin
-        return None if min(found) < 0 else tuple(found)
+        for n, below in self.below.items():
+            for _ in range(margin):
+                at = below[found[n]]
+                if at is None:
+                    return None
+                found[n] = at
+        return tuple(found)
 
     def _own(self, pick: Pick) -> _Own:
         lowered, changed = 0, [0] * 6
@@ -375,6 +387,19 @@ class _Table:
         hidden = sum((pick[n], pick[m]) in both for (n, m), both in self.hidden.items())
         order = tuple(-n for n in pick)
         return _Own(lowered, hidden, changed[3] > 0, tuple(changed), order)
+
+
+def _below(dimension: Dimension) -> list[int | None]:
+    """For each choice the one with the next lower threshold and the same option; "never" stays."""
+    last: dict[float | None, int] = {}
+    found: list[int | None] = []
+    for n, choice in enumerate(dimension.choices):
+        if choice.threshold is None:
+            found.append(n)
+        else:
+            found.append(last.get(choice.option))
+            last[choice.option] = n
+    return found
 
 
 def _hidden(

@@ -4,11 +4,11 @@
 
 For each task type and guard set, and each of so many splits by seed, half of the runs are set
 aside, unseen; `tune` works on the other half: it chooses on one half of that and confirms on the
-other. Printed are, per type: how often a choice paid, how often it broke the cap or lost money on
-the runs held out (before any advice), how often it was advised, and what the advice did to the runs
-set aside: how often more than the cap was interrupted or the net saving negative, and both rates
-over all splits. A set of few runs breaks the cap with a single one: the rate over all splits tells
-more.
+other. Printed are, per type: how often a choice paid, how often it broke the cap or lost on the
+runs held out (before any advice), how often what is set was confirmed as it is, how often a change
+was advised, and what those changes did to the unseen runs: how often more than the cap was
+interrupted or the net saving negative, and the rate over all splits. A set of few runs breaks the
+cap with a single one: the rate over all splits tells more.
 """
 
 from __future__ import annotations
@@ -60,6 +60,9 @@ def on_unseen(guard: Preset, runs: Sequence[Sample], seed: int, tally: Tally) ->
     tally.held_loses += held.net <= 0
     if not together.advised:
         return
+    if all(t.best == t.dimension.choices[t.dimension.now] for t in into.trades):
+        tally.as_now += 1
+        return
     tally.advised += 1
     whole = arrays([*seen, *unseen], unit)
     place = {id(one): n for n, one in enumerate(whole.samples)}
@@ -82,7 +85,7 @@ class Tally:
     """What became of the splits of one type under one guard set."""
 
     def __init__(self) -> None:
-        self.pays = self.held_over = self.held_loses = self.advised = 0
+        self.pays = self.held_over = self.held_loses = self.as_now = self.advised = 0
         self.over = self.loses = self.interrupted = self.healthy = 0
         self.net = 0.0
 
@@ -90,8 +93,8 @@ class Tally:
         rate = f"{self.interrupted / self.healthy:6.2%}" if self.healthy else "     -"
         net = f"{self.net / self.advised:9,.0f}" if self.advised else "        -"
         return (
-            f"{self.pays:>4} of {splits} {self.held_over:>9} {self.held_loses:>6}"
-            f" {self.advised:>8} {self.over:>7} {self.loses:>6} {rate} {net}"
+            f"{self.pays:>4} of {splits} {self.held_over:>5} {self.held_loses:>6}"
+            f" {self.as_now:>6} {self.advised:>7} {self.over:>7} {self.loses:>6} {rate} {net}"
         )
 
 
@@ -101,9 +104,10 @@ def main() -> int:
     parser.add_argument("--splits", type=int, default=20)
     asked = parser.parse_args()
     guards, found = samples(asked.folder)
-    print(f"{'':32}         held out:                unseen, where advised:")
+    print(f"{'':32}            held out                   on unseen runs")
     print(
-        f"{'task type':21}{'guard':11}  it pays    > 2 %  loses  advised   > 2 %  loses   rate   mean net"
+        f"{'task type':21}{'guard':11}    it pays > 2 %  loses as now advised   > 2 %  loses   rate"
+        "  mean net"
     )
     whole = Tally()
     for task_type in sorted({one.task_type for one in found}):
@@ -116,8 +120,9 @@ def main() -> int:
             for name, value in vars(tally).items():
                 setattr(whole, name, getattr(whole, name) + value)
     print(
-        f"all: advised {whole.advised} times; of these {whole.over} interrupted more than 2 % of the"
-        f" unseen healthy runs, {whole.loses} lost money"
+        f"all: a change was advised {whole.advised} times; of these {whole.over} interrupted more"
+        f" than 2 % of the unseen healthy runs ({whole.interrupted} of {whole.healthy} over all),"
+        f" {whole.loses} had a negative net saving"
     )
     return 0
 
