@@ -121,3 +121,112 @@ def test_what_is_nested_too_deep_is_left_out() -> None:
     for _ in range(300):
         value = [value]
     assert "AKIA" not in repr(Redactor().value(value))
+
+
+_HEX = "0123456789abcdef" * 3
+_LONG = _A + _B
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"aws_session_token=FwoGZXIvYXdzEBYaDKJh{_A}",
+        '{"SecretAccessKey": "wJalrXUtnFEMIK7MDENGbPxRfiCYzEXAMPLEKEY9"}',
+        '"{\\"password\\": \\"hunter2x\\"}"',
+        f"github_pat_{_LONG}",
+        f"glrt-{_A}",
+        f"xapp-1-A0B1C2D3E-1234567890-{_A}",
+        f"https://hooks.slack.com/services/T00000000/B00000000/{_A}",
+        f"https://discord.com/api/webhooks/123456789012345678/{_LONG}",
+        f"MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcdE.{_A}abcde",
+        f"123456789:AAF{_A}{_B[:8]}",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nxx\n-----END PGP PRIVATE KEY BLOCK-----",
+        "redis://:s3cretpass@cache:6379/0",
+        "Server=db;User Id=sa;Password=Str0ngPwd!;",
+        f"AccountName=x;AccountKey={_LONG}==;EndpointSuffix=core",
+        f"https://x.blob.core.windows.net/c?sv=2022&sig={_A}%3D&se=2026",
+        f"x-api-key: {_A}",
+        "curl -u noor:hunter2secret https://x",
+        f"Cookie: session={_A}; csrftoken={_B}",
+        f"Set-Cookie: sid={_A}; Path=/",
+        f"whsec_{_LONG}",
+        f"GOCSPX-{_A}",
+        f"SK{_HEX[:32]}",
+        f"key-{_HEX[:32]}",
+        f"dckr_pat_{_A}",
+        f"dapi{_HEX[:32]}",
+        f"hvs.{_LONG}",
+        f"lin_api_{_LONG}",
+        f"ntn_{_LONG}",
+        f"figd_{_A}",
+        f"shpat_{_HEX[:32]}",
+        f"ABCdef12345678.atlasv1.{_LONG}",
+        f"pscale_tkn_{_A}",
+        f"dp.pt.{_LONG}",
+        f"r8_{_LONG}",
+        f"glsa_{_LONG}",
+        f"LTAI5t{_A[:20]}",
+        f"AKID{_A}",
+        f"token={_A}",
+        "mysql -uroot -phunter2secret shop",
+        "machine x login noor password hunter2x",
+        "the password is hunter2x!",
+        "密码:hunter2x",
+        "zhang.san@qq.com",
+        "/mnt/c/Users/Noor/x",
+        '"C:\\\\Users\\\\Noor\\\\x"',
+        "2001:db8:85a3::8a2e:370:7334",
+        "3c:22:fb:aa:bb:cc",
+        "13812345678",
+        "+86 138 1234 5678",
+        "手机:13812345678,身份证11010519491231002X",
+        "(415) 555-2671",
+        "123-45-6789",
+        "4111111111111111",
+        "DE89 3704 0044 0532 0130 00",
+    ],
+)
+def test_what_else_is_taken_out_in_every_place(text: str) -> None:
+    """Forms that their services document; numbers with right check digits, made up or official
+    examples. In a text, in arguments, in a key, in an id."""
+    redactor = Redactor()
+    clean = redactor.text(f"see {text} ok")
+    assert redactor.counts, text
+    assert clean != f"see {text} ok"
+    call = CallPiece(text, "say", {"a": [text], text: 1})
+    response = redactor.piece(ResponsePiece("r", 1, id=text, text=text, calls=(call,)))
+    result = redactor.piece(ResultPiece("r", 2, text, {"out": text}, code=text))
+    run = redactor.piece(RunPiece(text, 3, prompt=text, project=text, metadata={"m": text}))
+    shown = repr((response, result, run))
+    private = {name for _, name in redactor._names}
+    assert not any(found in shown for found in private if len(found) > 4)
+    assert response.calls[0].id == result.call_id  # they still belong together
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "std::vector a::b::c 12:30:45 fe80::1 ::1 sha256:deadbeef00",
+        "4111111111111112 1782938475610293847 run 20261201123456789",  # no cards
+        "11010519491231002A 110105194912310021",  # no identity card
+        "DE00 3704 0044 0532 0130 00 AB12CDEF3456",  # no account
+        "1700000000 1700000000000 at 0.13812345678",
+        "3c9d1e2f-4155-5526-7100-123456789012",
+        "ff:ff:ff:ff:ff:ff 00:00:00:00:00:00",
+        "max_tokens=4096, tokens: 123456789012345678",
+        "print the password field, then the secret of the house",
+        "git push -u origin main; docker run --user 1000:1000 x",
+        "tests/test_a.py::test_b passed 3.12.4",
+    ],
+)
+def test_what_else_only_looks_like_it(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+def test_long_texts_take_time_that_grows_with_them() -> None:
+    import time
+
+    for text in ("a:" * 50_000, "ab" * 50_000, "1 " * 50_000, "token" * 20_000, "-u a" * 25_000):
+        before = time.process_time()
+        Redactor().text(text)
+        assert time.process_time() - before < 5
