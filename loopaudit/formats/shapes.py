@@ -24,7 +24,8 @@ _from_iso = datetime.fromisoformat
 _MOST_TOKENS = 10**12
 #: the same of US dollars; picodollars of it fit 64 bits
 _MOST_DOLLARS = 10**6
-
+#: values of metadata that are taken of one run
+_MOST_TOLD = 100
 
 def count(value: Any) -> int | None:
     """A whole number of tokens or requests, 0 or more. True, "12", NaN, -5 are none."""
@@ -199,6 +200,32 @@ def arguments(value: Any) -> Any:
         except (ValueError, UnicodeEncodeError):
             return value
     return value
+
+
+def described(*tables: Any, tags: Any = None) -> dict[str, str]:
+    """Plain values of tables of metadata as texts, the first table before the others; tags, which
+    are a list of texts, stand under "tags" with commas between."""
+    found: dict[str, str] = {}
+    words_of = [tag[:100] for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    if words_of:
+        found["tags"] = ", ".join(words_of[:_MOST_TOLD])
+    for told in tables:
+        for key, value in told.items() if isinstance(told, dict) else ():
+            if len(found) >= _MOST_TOLD:
+                break
+            if isinstance(key, str) and isinstance(value, str | bool | int | float):
+                text = value if isinstance(value, str) else _plain_text(value)
+                if text:
+                    found.setdefault(key[:100], text[:500])
+    return found
+
+
+def _plain_text(value: bool | int | float) -> str:
+    """`true`, `7`, `0.5`; empty for a number of thousands of digits."""
+    try:
+        return str(value).lower()
+    except ValueError:
+        return ""
 
 
 def user_kind(text: str | None) -> BoundaryKind:

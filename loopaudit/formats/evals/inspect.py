@@ -24,7 +24,7 @@ from loopaudit.formats.evals.inspect_values import (
 )
 from loopaudit.formats.graded import graded
 from loopaudit.formats.logreader import LogReader
-from loopaudit.formats.shapes import Json, name, rows, seconds, shown, table, words
+from loopaudit.formats.shapes import Json, described, name, rows, seconds, shown, table, words
 from loopaudit.formats.totals import share_usage
 from loopaudit.model import (
     BUCKETS,
@@ -109,6 +109,7 @@ class InspectReader(LogReader):
             session=name(told.get("run_id")),
             agent=name(told.get("solver")) or (name(steps[-1].get("solver")) if steps else None),
             task_type=name(told.get("task")),
+            metadata=described(sample.get("metadata"), told.get("metadata"), tags=told.get("tags")),
             outcome=outcome,
             outcome_source=source,
             version=name(table(told, "packages").get("inspect_ai")),

@@ -88,6 +88,7 @@ class LangfuseReader(SpanReader):
             "user": _get(row, "userId", "user_id"),
             "prompt": prompt,
         }
+        self.describe(key, loaded(row.get("metadata")), tags=row.get("tags"))
         for score in rows(row.get("scores")):
             self._score({"traceId": key, **score})
 

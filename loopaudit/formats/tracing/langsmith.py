@@ -63,6 +63,8 @@ class LangsmithReader(SpanReader):
         about = table(extra, "metadata")
         above, top = _lineage(run)
         span = Span(top or own, own, line, words(run.get("name")) or "", above)
+        if above is None:
+            self.describe(span.trace, about, tags=run.get("tags"))
         span.start, span.end = seconds(run.get("start_time")), seconds(run.get("end_time"))
         kind = run.get("run_type")
         span.kind = _KINDS.get(kind, Kind.OTHER) if isinstance(kind, str) else Kind.OTHER

@@ -44,6 +44,7 @@ class MlflowReader(SpanReader):
             else:
                 self.reject(place, "no span")
         if trace is not None:
+            self.describe(trace, info.get("tags"), about)
             for item in rows(info.get("assessments")):
                 value = table(item, "feedback").get("value", item.get("value"))
                 self.grade(

@@ -153,6 +153,8 @@ class OtelReader(SpanReader):
                 told.note(event, at, inside, inside)
         error_of(span, attributes, [(event, inside) for event, _, inside in events])
         _origin(span, resource)
+        if span.trace not in self.about:
+            self.describe(span.trace, resource)
         told.add_to(attributes)
         fill(span, attributes, self.histories)
         if span.kind is Kind.MODEL and span.history is None and not span.says:

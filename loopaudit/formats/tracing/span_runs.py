@@ -352,6 +352,7 @@ class _Builder:
             agent=run.unit.agent if run.unit is not None and run.unit.agent else run.first.agent,
             outcome=outcome[0] if outcome else None,
             outcome_source=outcome[1] if outcome else None,
+            metadata=self.store.about.get(run.first.trace),
             project=_first(about, "project"),
             user=_first(about, "user"),
             host=_first(about, "host"),

@@ -28,6 +28,7 @@ from typing import Any
 
 from loopaudit.formats.graded import graded
 from loopaudit.formats.logreader import LogReader
+from loopaudit.formats.shapes import described
 from loopaudit.formats.tracing.histories import Histories
 from loopaudit.model import ResponsePiece, ResultPiece, Usage
 
@@ -105,6 +106,7 @@ class SpanStore(LogReader):
         self.histories = Histories()
         self.spans: dict[tuple[str, str], Span] = {}
         self.outcomes: dict[str, tuple[str, str]] = {}  # trace -> outcome and its source
+        self.about: dict[str, dict[str, str]] = {}  # trace -> its tags and attributes
 
     def add(self, span: Span) -> None:
         """Take a span. One that was dumped twice (at its start and its end) counts once."""
@@ -126,3 +128,9 @@ class SpanStore(LogReader):
         outcome, told = graded(value, source)
         if outcome is not None and told is not None:
             self.outcomes.setdefault(trace, (outcome, told))
+
+    def describe(self, trace: str, *tables: Any, tags: Any = None) -> None:
+        """Take tags and attributes of a trace; what was told first of it counts."""
+        told = described(*tables, tags=tags)
+        if told:
+            self.about[trace] = told | self.about.get(trace, {})
