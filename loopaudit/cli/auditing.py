@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,10 +26,14 @@ def studied(options: AuditOptions, *, quiet: bool) -> tuple[Everything, Report, 
     """The same with what was read, from which single runs can be read again."""
     from loopaudit.cli.progress import bar
     from loopaudit.replay.audit import conclude_all, read_all
+    from loopaudit.replay.pool import uncollected
 
-    with bar(not quiet) as progress:
-        everything = read_all(replace(options, progress=progress))
-    found, audited = conclude_all(everything, options)
+    gc.unfreeze()  # what an earlier analysis held, where a log is followed
+    with uncollected():
+        with bar(not quiet) as progress:
+            everything = read_all(replace(options, progress=progress))
+        found, audited = conclude_all(everything, options)
+        gc.freeze()  # all of it is needed to the end, and takes long to look through
     if not measured(found):
         named = {skip.path: skip.reason for skip in found.skips if skip.line is None}
         for path in options.paths:

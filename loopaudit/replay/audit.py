@@ -52,6 +52,7 @@ from loopaudit.replay.totals import (
     price_book,
     recorded_usd,
     run_pico,
+    run_sum,
     run_tokens,
     run_usd,
     union,
@@ -269,9 +270,7 @@ def _price_all(
         if summary.still_running and summary.outcome_by is OutcomeBy.INFERRED:
             summary.outcome = summary.outcome_source = summary.outcome_by = None  # not over yet
         totals.runs += 1
-        totals.responses += len(priced.own) - sum(
-            map(found.columns.compaction.__getitem__, priced.own)
-        )
+        totals.responses += len(priced.own) - run_sum(found.columns.compaction, priced.own)
         totals.calls += summary.calls
         totals.calls_failed += summary.calls_failed
         totals.duplicates_removed += found.run.duplicates
@@ -331,7 +330,7 @@ def _summary(found: RunResult, priced: Priced) -> RunSummary:
     run, table = found.run, found.columns
     everything = range(len(table))
     windowed = len(priced.own) + len(found.inherited) < len(table)
-    calls = sum(table.calls[i] for i in priced.own)
+    calls = run_sum(table.calls, priced.own)
     inherited = run_tokens(found, found.inherited).total if found.inherited else None
     return RunSummary(
         id=run.id,
@@ -346,7 +345,7 @@ def _summary(found: RunResult, priced: Priced) -> RunSummary:
         task_type_source=run.task_type_source,
         steps=len(priced.own) if windowed or found.inherited else len(everything),
         calls=calls,
-        calls_failed=sum(table.failed[i] for i in priced.own),
+        calls_failed=run_sum(table.failed, priced.own),
         started=run.started,
         ended=run.ended,
         tokens=run_tokens(found, priced.own),

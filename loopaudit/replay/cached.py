@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from loopaudit import money
@@ -60,6 +61,8 @@ class Cache:
     plan: Plan
     prices: KnownPrices | None = None
     book: PriceBook | None = None  # prices that are kept with the results
+    by: bytes = b""  # their name
+    dates: bytes = b""  # key of the moments at which the list dates a price
     shelf: Shelf | None = None
     name: bytes = b""  # digest of all that decides how a log is read
     trouble: str = ""
@@ -96,6 +99,8 @@ class Cache:
             finally:
                 self._write()
             done.update(zip(left, fresh, strict=True))
+        if self.prices is None and self.by:
+            self.prices = self._known_prices()
         return [done[n] for n in range(len(jobs))]
 
     @property
@@ -128,6 +133,18 @@ class Cache:
         self.shelf.release()  # not to be shared with processes that start now
         return done
 
+    def _known_prices(self) -> KnownPrices | None:
+        assert self.shelf is not None
+        row = self.shelf.get([self.dates]).get(self.dates)
+        try:
+            if row is not None:
+                return KnownPrices(self.by, kept.loads(row[1]))
+            dates = tuple(money.dates())
+        except Exception:  # told where a price is looked up
+            return None
+        self.shelf.put([(self.dates, b"", kept.dumps(dates))])
+        return KnownPrices(self.by, dates)
+
     def _made(self, data: bytes) -> JobResult:
         result, prices = kept.loads_all(data, 2)
         for found, known in zip(result.runs, prices, strict=True):
@@ -144,10 +161,10 @@ class Cache:
                 return
         if seen.holds():
             about = kept.dumps(tuple(seen.marks.items()))
-            if self.prices is not None and self.book is not None:
+            if self.book is not None:
                 for found in result.runs:
                     if is_dated(found):
-                        found.listed = listed(found, self.book, self.prices.by)
+                        found.listed = listed(found, self.book, self.by)
             data += kept.dumps([found.listed for found in result.runs])
             self._rows.append((self._key(job), about, data))
             self._waiting += len(data)
@@ -194,24 +211,12 @@ def opened(plan: Plan, place: Place | None, sources: Sequence[Source], settings:
         cache.trouble = str(error)
         return cache
     cache.shelf = Shelf(place.folder, place.most)
-    cache.prices = _prices(cache.shelf, ours, settings)
-    if not plan.count_tokens:  # else outputs that are only estimated are priced, later on
+    cache.dates = digest(ours, "dates of prices")
+    with suppress(NotPlain):
+        cache.by = digest(ours, settings.table("prices"))
+    if cache.by and not plan.count_tokens:  # else outputs are estimated before they are priced
         cache.book = price_book(settings)
     return cache
-
-
-def _prices(shelf: Shelf, ours: bytes, settings: Settings) -> KnownPrices | None:
-    key = digest(ours, "dates of prices")
-    try:
-        by = digest(ours, settings.table("prices"))
-        row = shelf.get([key]).get(key)
-        if row is not None:
-            return KnownPrices(by, kept.loads(row[1]))
-        dates = tuple(money.dates())
-    except Exception:  # told where a price is looked up
-        return None
-    shelf.put([(key, b"", kept.dumps(dates))])
-    return KnownPrices(by, dates)
 
 
 def _program() -> bytes | None:

@@ -36,9 +36,9 @@ def known() -> dict[tuple[str, str], Any]:
     }
     for module in (model, findings, results, crossing, endings):
         for name, thing in vars(module).items():
-            if isinstance(thing, type) and thing.__module__.startswith("loopaudit."):
-                if is_dataclass(thing) or issubclass(thing, Enum | tuple):
-                    found[thing.__module__, name] = thing
+            ours = isinstance(thing, type) and thing.__module__.startswith("loopaudit.")
+            if ours and (is_dataclass(thing) or issubclass(thing, Enum | tuple)):
+                found[thing.__module__, name] = thing
     return found
 
 

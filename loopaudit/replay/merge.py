@@ -136,14 +136,18 @@ def _unpacked(path: str) -> str | None:
 
 def mark_inherited(runs: Sequence[RunResult]) -> int:
     """Find responses that stand in several runs: all but the owner's are inherited. How many."""
-    first: dict[int, int] = {}  # response -> run number, until a second run is seen
+    seen: set[int] = set()
+    twice: set[int] = set()  # responses that stand in more than one run
+    for found in runs:
+        own = set(found.columns.ids)
+        twice |= seen & own
+        seen |= own
+    twice.discard(0)
     shared: dict[int, set[int]] = {}
-    for number, found in enumerate(runs):
-        for response in found.columns.ids:
-            if response:
-                other = first.setdefault(response, number)
-                if other != number:
-                    shared.setdefault(response, {other}).add(number)
+    if twice:
+        for number, found in enumerate(runs):
+            for response in twice.intersection(found.columns.ids):
+                shared.setdefault(response, set()).add(number)
     if not shared:
         return _mark_renamed(runs) + _mark_checkpoints(runs)
     named = {f.run.forked_from for f in runs if f.run.forked_from}

@@ -217,6 +217,11 @@ def run_usd(priced: Priced, steps: Iterable[int]) -> Decimal | None:
     return None if known is None else usd(known)
 
 
+def run_sum(column: Sequence[int], steps: Sequence[int]) -> int:
+    """The sum of `column` over `steps`; all of it is known."""
+    return sum(column) if steps == range(len(column)) else sum(column[i] for i in steps)
+
+
 def run_pico(priced: Priced, steps: Iterable[int]) -> int | None:
     return _sum(priced.cost, steps)
 

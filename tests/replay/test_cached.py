@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from loopaudit import plugins
 from loopaudit.render import json_report
 from loopaudit.replay import audit, cached, kept
 from loopaudit.replay.audit import AuditOptions, analyse, conclude_all, read_all
@@ -380,8 +381,11 @@ def test_the_code_of_others_is_asked_each_time(tmp_path: Path, tell: Tell) -> No
         assert hits == 0
         assert '"fresh_input":3' in text
     names = {"LOOPAUDIT_PLUGINS_FORMATS__OWN": f"map:{mapping}"}
-    for _ in range(2):
-        assert tell(log, **names)[1] == 0
+    try:
+        for _ in range(2):
+            assert tell(log, **names)[1] == 0
+    finally:
+        plugins.format_names().pop("own")  # known to the whole process
 
 
 def test_an_edited_program_reads_anew(
