@@ -36,7 +36,8 @@ _NOT_COUNTED = (
     "A change of state, another agent's work, a user message or a loss of memory starts again: "
     "what was known before it may be asked anew. Waits, polls the user asked for, passing faults, "
     "answers that nothing was found, up to ten searches for different things that all were found "
-    "in known places, and calls that were rejected or not run neither count nor help; a thought, a note or a handover counts only after a fruitless step. One new answer in a "
+    "in known places, and calls that were rejected or not run neither count nor help; a thought, a "
+    "note or a handover counts only after a fruitless step. One new answer in a "
     "step makes it fruitful. No finding of its own."
 )
 _ONE_ERROR = " Nor do tries of different things that all met one error: that is same-error."

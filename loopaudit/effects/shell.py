@@ -41,6 +41,7 @@ _WRITES = re.compile(
     r"|\bopen\([^()\n]{1,200},\s*(?:mode\s*=\s*)?['\"][wax]|\b(?:writeFile|appendFile)(?:Sync)?\("
     r"|\bos\.(?:remove|rename|replace|makedirs|mkdir)\(|\bshutil\.|\bFile\.write\b"
     r"|\bfs\.(?:rm|rename|mkdir|unlink|copyFile)(?:Sync)?\(|\bfile_put_contents\("
+    r"|\b(?:edit_file\w*|str_replace\w*|insert_content\w*|append_file|create_file|write_file)\("
 )
 #: first characters of tokens that may be more than a word
 _SPECIAL = frozenset("\n&|;()`$<>0123456789#")
@@ -50,7 +51,11 @@ _COUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 #: no file: a device, a file descriptor, the right side of a comparison
 _IGNORED = re.compile(r"/dev/|\$null|[0-9]*\Z|nul\Z", re.IGNORECASE)
 _ASKS_ONLY = frozenset({"--help", "--version", "--dry-run"})
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish", "eval"})
+_SHELLS = frozenset(
+    {"bash", "sh", "zsh", "dash", "ksh", "fish", "eval", "powershell", "pwsh", "cmd"}
+)
+#: shell commands inside a notebook cell
+_CELL = re.compile(r"^\s*(?:!|%%(?:bash|sh|script bash)\s*\n|%sx? )(.+)", re.MULTILINE)
 _TESTS = frozenset({"[[", "[", "test"})
 _ASIDE = frozenset({"", "cd", "echo", "true", "export", "set", "source"})  # before the real command
 _LOOPS = frozenset({"while", "until", "for"})
@@ -111,6 +116,13 @@ class Shell:
                 self._cache.clear()
             known = self._cache[command] = self._read(command, 0)
         return known
+
+    def effect_of_program(self, code: str) -> ShellEffect:
+        """Of the code of a notebook cell or a script."""
+        head = code[:READ]
+        changes = _WRITES.search(head) is not None
+        changes = changes or any(self.effect(cell[1]).mutates for cell in _CELL.finditer(head))
+        return ShellEffect(True, False, None) if changes else NOTHING
 
     def effect_of_words(self, words: Sequence[str]) -> ShellEffect:
         """A command given as a list of arguments: `["bash", "-lc", "…"]`, `["git", "push"]`."""
@@ -219,6 +231,8 @@ class Shell:
         if name == "eval":
             return self._read(" ".join(words), depth + 1)
         for at, word in enumerate(words[:-1]):
+            if word.lower() in ("-command", "/c"):  # PowerShell, cmd
+                return self._read(" ".join(words[at + 1 :]), depth + 1)
             if word[:1] == "-" and word[:2] != "--" and "c" in word:
                 return self._read(words[at + 1], depth + 1)
         return NOTHING

@@ -42,13 +42,14 @@ _LISTS = (
     "spawns",
     "reads",
     "shells",
+    "programs",
     "plain",
     "mutating_commands",
     "reading_commands",
     "polling_commands",
     "wrappers",
 )
-_FLAGS = ("mutates", "polls", "spawns", "reads", "shells")
+_FLAGS = ("mutates", "polls", "spawns", "reads", "shells", "programs")
 _CHANGES = ("add", "remove", "replace")
 _SEPARATOR = re.compile(r"__|[./:]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -135,6 +136,8 @@ class ToolTable:
             return self._read
         if flag == "shells":
             return self._command
+        if flag == "programs":
+            return self._program
         return self._by_argument[int(flag.split()[1])]
 
     def _flag(self, tool: str) -> str | None:
@@ -196,6 +199,13 @@ class ToolTable:
                 path = _patched(text)
                 target = None if path is None else Target(intern(path))
         return Effect(effect.mutates, effect.polls, False, target)
+
+    def _program(self, args: Any) -> Effect:
+        args = _object(args)
+        code = _first_of(args, self._names["code"]) if isinstance(args, dict) else args
+        if type(code) is not str:
+            return NO_EFFECT
+        return MUTATES if self._shell.effect_of_program(code).mutates else NO_EFFECT
 
     # -- arguments --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a result says in words about its call: nothing found, nothing done, not done yet.
+"""What a result says in words about its call: nothing found, nothing done, not done yet, refused.
 
 Only whole phrases at telling places count; a log that flags failures needs none of this.
 """
@@ -33,6 +33,28 @@ _NOT_DONE = re.compile(
     r"|未找到(?:要|需要)|找不到要|没有匹配到",
     re.IGNORECASE,
 )
+#: a call that was not let through: by a person, a hook, a policy. The words of Claude Code, Codex,
+#: Gemini CLI, Cline, Roo, Cursor, opencode, Copilot
+_BY = (
+    r"(?!CORS)(?:the |an? )?(?:user|human|operator|admin\w*|hook|\w*policy|policies|rules?|guard\w*"
+    r"|sandbox\w*|approval\w*|permission\w*|allow-?list|reviewer|\w+ (?:hook|policy|rule|guard))"
+)
+_REFUSED = re.compile(
+    r"\A\W{0,4}(?:(?:error|failed|blocked|denied)\W{1,3})?(?:"
+    r"(?:the |this )?(?:user|human|operator) (?:has |have )?"
+    r"(?:rejected|denied|declined|refused|disallowed|did(?: not|n't) (?:approve|allow|permit|want)"
+    r"|does(?: not|n't) want|chose (?:not to|to (?:reject|deny|decline)))\b"
+    r"|(?:(?:the |this )?(?:\w+ )?(?:command|calls?|action|operation|request|edit|tool|execution"
+    r"|access|permission|use|change|write|plan) )?(?:was |is |has been )?(?:automatically )?"
+    rf"(?:rejected|denied|declined|refused|blocked|disallowed|not (?:allowed|permitted)) by {_BY}\b"
+    r"|(?:the |this )?(?:tool (?:call|use|execution)|action|operation|command|edit|plan)"
+    r" (?:was |is |has been )?(?:rejected|denied|declined|refused|disallowed)\b"
+    r"|permission to use .{1,60} has been denied|permission for this action has been denied"
+    r"|(?:该|此|这个)?(?:操作|命令|请求|工具调用|权限)?已?(?:被|由)?(?:用户|策略|规则|钩子|权限)?(?:已|系统)?"
+    r"(?:拒绝|阻止|拦截|否决)(?!率)|用户(?:不同意|不允许|未批准|没有批准)|未(?:获|经)(?:得)?用户(?:批准|同意|许可)"
+    r")",
+    re.IGNORECASE,
+)
 _GOING_ON = (
     r"running|pending|in[ _-]?progress|processing|building|waiting|starting|provisioning|deploying"
 )
@@ -58,6 +80,10 @@ _HINT_NOT_DONE = (
     *("error", "fail", "fatal", "exception", "no ", "not", "n't", "0 occurr", "block", "invalid"),
     *("hunk", "false", '"err"', "'err'", "错误", "失败", "出错", "未找到", "找不到", "没有匹配"),
 )
+_HINT_REFUSED = (
+    *("reject", "denied", "declin", "refus", "block", "allow", "permit", "approve", "want"),
+    *("deny", "拒绝", "阻止", "拦截", "否决", "用户"),
+)
 _HINT_PENDING = (
     *("running", "pending", "progress", "processing", "building", "waiting", "starting"),
     *("provisioning", "deploying", "wait", "still", "not ", "%", "中", "正在", "尚未", "仍在"),
@@ -72,6 +98,11 @@ def nothing_found(text: str) -> bool:
 def nothing_done(text: str) -> bool:
     """Whether the answer of a call that changes something is that it changed nothing."""
     return _says(_HINT_NOT_DONE, _NOT_DONE, text[:_SAID])
+
+
+def refused(text: str) -> bool:
+    """Whether the whole answer is that somebody, or a rule, did not let the call through."""
+    return len(text) <= _SHORT and _says(_HINT_REFUSED, _REFUSED, text)
 
 
 def not_yet(text: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loopaudit.ingest.outcomes import not_yet, nothing_done, nothing_found
+from loopaudit.ingest.outcomes import not_yet, nothing_done, nothing_found, refused
 from loopaudit.keys import canonical, digest
 from loopaudit.masks import mask as default_mask
 from loopaudit.model import Call, CallStatus
@@ -15,6 +15,7 @@ from loopaudit.retry import classify, retryable
 #: characters of an error that tell which error it is; what follows is a trace or a listing
 ERROR_HEAD = 400
 _QUOTE = 200
+_RAN = (CallStatus.OK, CallStatus.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ def quote(text: str) -> str:
 def fill_result(call: Call, text: str, keep: Keep, words: bool) -> None:
     """Set everything of `call` that depends on the text of its result; `status` is set already.
 
-    `words`: the log does not flag failures, so a change that says it was not made has failed.
+    `words`: the log does not flag failures, so a change that says it was not made has failed, and a
+    call that says it was refused was refused.
     """
     call.result = digest(text)
     call.size = len(text)
@@ -70,6 +72,8 @@ def fill_result(call: Call, text: str, keep: Keep, words: bool) -> None:
         and nothing_done(text)
     ):
         call.status = CallStatus.ERROR
+    if words and call.status in _RAN and call.exit_code is None and refused(text):
+        call.status = CallStatus.REJECTED
     if call.status is CallStatus.ERROR:
         call.error = classify(
             http_status=call.http_status, code=call.code, text=text, exit_code=call.exit_code
