@@ -7,6 +7,7 @@ there are only tool events: calls without ids, without results, and steps guesse
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,6 +33,7 @@ class OpenClawTelemetryReader(SessionReader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self._held: dict[str, list[Piece]] = {}  # tool events of sessions, until `agent.end`
+        self._lines: Counter[str] = Counter()  # of the held events
         self._prompts: dict[str, str | None] = {}  # newest prompt of each session
         self._users: set[tuple[str, float | None, str | None]] = set()
         self._started: set[tuple[str, str]] = set()  # prompts that `agent.start` told
@@ -48,10 +50,12 @@ class OpenClawTelemetryReader(SessionReader):
             return self.emit(self._start(run, line, at, record))
         if kind == "tool.start":
             self.used += 1
+            self._lines[run] += 1
             self._call(run, line, at, record)
             return ()
         if kind == "tool.end":
             self.used += 1
+            self._lines[run] += 1
             self._held.setdefault(run, []).append(self._result(run, line, at, record))
             return ()
         if kind == "agent.end":
@@ -125,6 +129,7 @@ class OpenClawTelemetryReader(SessionReader):
         if usage is None:
             return self.ignore("llm.usage without figures")
         self.used += 1
+        self._lines[run] += 1
         model = name(record.get("model"))
         step = ResponsePiece(run, line, at=at, model=model, usage=usage)
         self._held.setdefault(run, []).append(step)
@@ -132,14 +137,15 @@ class OpenClawTelemetryReader(SessionReader):
 
     def _end(self, run: str, line: int, at: float | None, record: Json) -> list[Piece]:
         messages = rows(record.get("messages"))
-        held = self._held.pop(run, [])
+        held, lines = self._held.pop(run, []), self._lines.pop(run, 0)
         pieces: list[Piece] = []
         if run not in self._told:
             session = run if ":subagent:" in run else None
             pieces.append(self.begun(run, line, at=at, session=session))
         if any(message.get("role") == "assistant" for message in messages):
-            if held:
-                self.ignored[_TOLD] += len(held)
+            if lines:
+                self.ignored[_TOLD] += lines
+                self.used -= lines
         else:
             pieces += held
         for message in messages:
