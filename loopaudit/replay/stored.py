@@ -199,8 +199,14 @@ def take(found: Found, plan: Plan) -> Stored:
                 raise InputError(f"{source.path}: broken results ({error})") from None
     if set(runs) - set(units):
         raise InputError(f"{mine[0].path}: some results are missing", "name the whole folder")
+    names = {preset.name for preset in plan.guards}
+    traced = {preset.name for preset in plan.traced}
     for key, some in runs.items():
         units[key].runs = some
+        for run in some:  # of guards that are not asked for now, nothing is said
+            run.trips = {name: trips for name, trips in run.trips.items() if name in names}
+            run.undecidable = {n: needs for n, needs in run.undecidable.items() if n in names}
+            run.crossings = {n: table for n, table in run.crossings.items() if n in traced}
     found.other_files = sum(others.values()) + (found.other_files if found.sources else 0)
     return Stored([units[key] for key in sorted(units)], [sources[p] for p in sorted(sources)])
 
@@ -254,8 +260,10 @@ def _check(path: str, told: Any, plan: Plan) -> None:
                 raise UsageError(f"{path}: made without {name}", f"make them with --guard {name}")
             if there != _digest(preset):
                 raise UsageError(f"{path}: made with other thresholds of {preset.name}", again)
-    here = _rest(plan)
-    for name, value in here.items():
-        if told["rest"].get(name) != value:
-            words = name.replace("_", " ")
-            raise UsageError(f"{path}: made with other settings ({words})", again)
+    for name, value in _rest(plan).items():
+        if told["rest"].get(name) == value:
+            continue
+        if name == "keep":
+            raise UsageError(f"{path}: made with or without --excerpts, unlike here", again)
+        words = name.replace("_", " ")
+        raise UsageError(f"{path}: made with other settings ({words})", again)

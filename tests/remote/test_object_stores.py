@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Store  # type: ignore[import-not-found]
+from bucket import ROOT, Store
 from faulty import Faulty
 from swift_server import GUEST
 

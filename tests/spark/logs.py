@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,12 @@ def write(path: Path, records: list[dict[str, Any]]) -> None:
 
 
 def build(root: Path) -> Path:
-    """47 own responses of sessions `a` to `d`, beside copies of them, and the samples."""
+    """48 responses of sessions `a` to `e`, beside copies of them, and the samples."""
     logs = root / "logs"
     write(logs / "p" / "a.jsonl", claude_lines("aaaaaaaa-1111", 0, 20))
-    # forked: the first ten responses are those of a; two are its own
-    fork = claude_lines("bbbbbbbb-2222", 0, 10, "aaaaaaaa-1111")
-    write(logs / "p" / "b.jsonl", fork + claude_lines("bbbbbbbb-2222", 10, 12))
+    # resumed after a had ended: the first ten responses are those of a, two are its own
+    copied = claude_lines("bbbbbbbb-2222", 0, 10, "aaaaaaaa-1111")
+    write(logs / "p" / "b.jsonl", copied + claude_lines("bbbbbbbb-2222", 30, 32))
     # one session in three files of one project, not in order of their names
     write(logs / "q" / "z.jsonl", claude_lines("cccccccc-3333", 0, 5))
     write(logs / "q" / "x.jsonl", claude_lines("cccccccc-3333", 5, 10))
@@ -78,4 +79,6 @@ def build(root: Path) -> Path:
     (logs / "u" / "broken.jsonl").write_text(f'{broken}\n{{"type": "user", \n{broken[:100]}')
     for name in ("claude_code", "codex", "rules", "opencode", "goose"):
         shutil.copytree(SAMPLES / name, logs / name)
+    for path in logs.rglob("*"):  # nobody writes there any more
+        os.utime(path, (1_796_000_000, 1_796_000_000))
     return logs
