@@ -54,7 +54,8 @@ def tune(
             "--guard",
             "-g",
             metavar="PRESET",
-            help="Set to tune; limits: steps, time, tokens and money of a run. Repeatable."
+            help="Set to tune; limits: steps, time, tokens and money of a run; service: a budget"
+            " of a day for all runs. Repeatable."
             "  [default: loopaudit, limits]",
         ),
     ] = None,

@@ -10,10 +10,11 @@ from loopaudit.findings import Level
 from loopaudit.guards.preset import Preset, PresetRule, Thresholds
 from loopaudit.replay.crossing import Crossings, Series, needs_replay
 from loopaudit.replay.results import UNKNOWN
-from loopaudit.tune.corpus import NEVER, Sample
+from loopaudit.tune.corpus import NEVER, Sample, unit_of
 from loopaudit.tune.dimensions import (
     LIMITS,
     OPTIONS,
+    SERVICE,
     USD_LIMIT,
     Choice,
     Dimension,
@@ -50,9 +51,12 @@ class Turned:
     now: float | None
 
 
-def turned(preset: Preset) -> Iterator[Turned]:
+def turned(preset: Preset, unit: str = "usd") -> Iterator[Turned]:
     """The thresholds that can be turned: of each rule that at which a run is stopped, and the
     mildest one of those at which it is not; the stops first."""
+    if preset.set == SERVICE:
+        yield Turned(preset.rules[0], Level.STOP_ALL, False, preset.limits.get(unit))
+        return
     for stops in (True, False):
         for rule in preset.rules:
             if rule.detector_class.scope != "run":
@@ -71,6 +75,9 @@ def turned(preset: Preset) -> Iterator[Turned]:
 
 def sweep(preset: Preset, samples: Sequence[Sample], training: Sequence[int]) -> Sweep:
     """`preset` is that of the task type. Values to try come from the `training` runs alone."""
+    unit = str(unit_of(samples))
+    if preset.set == SERVICE:
+        preset = replace(preset, rules=(replace(preset.rules[0], unit=unit),))
     crossings = [one.counted.get(preset.name, Crossings()) for one in samples]
     if preset.set == LIMITS:
         crossings = [_with_usd(c, s) for c, s in zip(crossings, samples, strict=True)]
@@ -83,7 +90,7 @@ def sweep(preset: Preset, samples: Sequence[Sample], training: Sequence[int]) ->
     dimensions: list[Dimension] = []
     tables: list[NDArray[int32]] = []
     mixed_events = any(c.mixed for c in crossings)
-    for one in turned(preset):
+    for one in turned(preset, unit):
         dimension, table = _looked_up(one, crossings, other, training, mixed_events)
         dimensions.append(dimension)
         tables.append(table)

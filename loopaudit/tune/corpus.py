@@ -54,6 +54,7 @@ class Sample:
     tokens: Sequence[int] | None  # None: the log has no usage
     pico: Sequence[int] | None  # picodollars; None: not all of its tokens have a price
     counted: dict[str, Crossings]
+    at: Sequence[float] | None = None  # when each step was made; NaN where the log does not tell
 
 
 #: stands for a run whose type nothing tells
@@ -82,6 +83,7 @@ def sample(item: AuditedRun, stands: Judged, root: str) -> Sample:
         tokens=table.total if has_usage else None,
         pico=priced.cost if has_usage and not unpriced else None,
         counted=found.crossings,
+        at=table.at,
     )
 
 

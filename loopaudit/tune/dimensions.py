@@ -22,6 +22,9 @@ OPTIONS: dict[str, tuple[float, ...]] = {"similarity": (0.85, 0.88, 0.9, 0.92, 0
 #: name of the set of plain limits, which stands in no file
 LIMITS = "limits"
 USD_LIMIT = "usd"
+#: name of the set that meters the whole service, and of its one signal
+SERVICE = "service"
+DAY_BUDGET = "day_budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,20 @@ def limits(user: Mapping[str, Any] | None = None, usd: float | None = None) -> P
             name: Overrides({**_rules(backstop, name), **_rules(fuses, name)})
             for name in (*backstop.task_types, *fuses.task_types)
         },
+    )
+
+
+def service(usd: float | None = None, tokens: float | None = None) -> Preset:
+    """A budget of a day for all runs together; `usd`, `tokens`: as it is set."""
+    rule = PresetRule(DAY_BUDGET, "loopaudit.detectors.budgets:ServiceMoney", unit="usd")
+    limits = {"usd": usd, "tokens": tokens}
+    return Preset(
+        set=SERVICE,
+        variant="default",
+        description="A budget of a day for the whole service",
+        policy="each",
+        rules=(rule,),
+        limits={unit: number for unit, number in limits.items() if number is not None},
     )
 
 

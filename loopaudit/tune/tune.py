@@ -10,10 +10,10 @@ from loopaudit.guards.preset import Preset
 from loopaudit.replay.audit import AuditedRun
 from loopaudit.replay.finding_labels import Label
 from loopaudit.replay.standing import KnownBy, Standing, judged
-from loopaudit.tune import split
+from loopaudit.tune import service, split
 from loopaudit.tune.advice import Advice, advise
 from loopaudit.tune.corpus import NO_TYPE, Sample, sample, tells, unit_of
-from loopaudit.tune.dimensions import LIMITS, limits, variants
+from loopaudit.tune.dimensions import LIMITS, SERVICE, limits, variants
 from loopaudit.tune.options import TuneOptions
 
 __all__ = ["LIMITS", "Tuning", "limits", "traced", "tune"]
@@ -34,6 +34,8 @@ def traced(guards: Iterable[Preset]) -> tuple[Preset, ...]:
     """The sets that must count while the logs are read: each, and its variants by option."""
     found: dict[str, Preset] = {}
     for preset in guards:
+        if preset.set == SERVICE:
+            continue  # made of what the runs spent, see `service`
         found[preset.name] = preset
         for _, _, _, changed in variants(preset):
             found[changed.name] = changed
@@ -59,17 +61,28 @@ def tune(
     if inherited:
         made.left_out["begin with a copy of another session, or lie partly outside the time asked"
                       " for"] = inherited  # fmt: skip
+    metered = [preset for preset in guards if preset.set == SERVICE]
+    guards = [preset for preset in guards if preset.set != SERVICE]
     types = sorted({s.task_type for s in samples}, key=lambda t: (t == NO_TYPE, t))
     for task_type in types:
         own = [s for s in samples if s.task_type == task_type]
         for preset in guards:
             made.advice.append(_of_type(preset, task_type, own, options))
+    for preset in metered:
+        days, refused = service.by_day(samples)
+        advice = _of_type(preset, service.ALL_TYPES, days or samples, options, refused)
+        made.advice.append(advice)
     return made
 
 
 def _of_type(
-    preset: Preset, task_type: str, samples: Sequence[Sample], options: TuneOptions
+    preset: Preset,
+    task_type: str,
+    samples: Sequence[Sample],
+    options: TuneOptions,
+    refused: str = "",
 ) -> Advice:
+    """`refused`: why there can be no advice, where that is known."""
     known = [s for s in samples if s.standing is not Standing.UNKNOWN]
     said = [s for s in known if s.by is not KnownBy.RULE]
     left_out: dict[str, int] = {}
@@ -108,6 +121,9 @@ def _of_type(
             what = f"{signal}: no {need} in the log"
             lacking[what] = lacking.get(what, 0) + 1
     into.undecidable = dict(sorted(lacking.items()))
+    if refused:
+        into.refused = refused
+        return into
     for name, number in (("healthy", into.healthy), ("stuck", into.stuck)):
         if number < options.min_runs:
             into.refused = f"too few {name} runs ({number} < {options.min_runs})"

@@ -22,7 +22,7 @@ from loopaudit.guards.preset import Number
 from loopaudit.settings import FILE, Settings
 from loopaudit.tune.advice import Advice, Trade
 from loopaudit.tune.corpus import NO_TYPE
-from loopaudit.tune.dimensions import LIMITS
+from loopaudit.tune.dimensions import LIMITS, SERVICE
 from loopaudit.tune.statistics import CONFIDENCE
 from loopaudit.tune.sweep import BASE_STEPS
 from loopaudit.tune.tune import Tuning
@@ -59,6 +59,8 @@ def _value(trade: Trade) -> Value:
 def keys_of(advice: Advice, trade: Trade) -> Keys:
     """Where a threshold stands in the settings."""
     signal, task_type = trade.dimension.signal, advice.task_type
+    if advice.guard == SERVICE:
+        return ("budgets", "day", trade.dimension.unit)
     if advice.guard == LIMITS:
         if signal not in _SET_OF:
             if task_type == NO_TYPE:
