@@ -1,11 +1,11 @@
 """The meter over the whole service: what a budget of a day would have stopped, over all task types.
 
 The steps of all runs are merged by time. Once the day's sum reaches the budget, every run is
-stopped before its next step, and a run that begins later that day does not start: its first step is
+stopped before its next step, and one that begins later that day does not start: its first step is
 saved. So each step of a run has a count, the day's sum when it began, and any budget is looked up.
-Days are those of UTC. Runs of one day stand or fall together: whole days are held out and resampled.
-A sum that is never reset, as that of the `backstop` set, cannot be chosen on one half of the runs and
-tried on the other; a day's sum can.
+Days are those of UTC. Runs of one day stand or fall together: whole days are held out, resampled.
+A sum that is never reset, as that of the `backstop` set, cannot be chosen on one half of the runs
+and tried on the other; a day's sum can.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"(<!-- tune: labelled -->\n```text\n)(.*?)(```)", re.DOTALL
 def overview(folder: Path) -> str:
     done = program("tune", str(folder), "--brief", "-q")
     assert done.code == 0, done.err
-    return done.out.partition("Overview, all runs\n")[2]
+    return done.out.partition("\n\n")[2]
 
 
 @pytest.fixture(scope="module")
@@ -48,23 +48,28 @@ def test_each_type_has_an_answer(advice: dict[tuple[str, str], dict[str, Any]]) 
         best = together["best"]["all"]
         assert best["false_stops_between"][0] <= best["false_stops"]
         assert best["false_stops"] <= best["false_stops_between"][1]
-        if together["pays"]:
+        if together["advised"]:
             assert best["net"] > 0
-            assert together["best"]["training"]["false_stops"] <= 0.02
+            for part in ("held out", "all"):
+                assert together["best"][part]["false_stops"] <= 0.02
+            assert together["best"]["held out"]["net"] > 0
+        for trade in (*one["stops"], *one["warnings"]):
+            if not together["advised"]:
+                assert trade["recommended"] == trade["now"]
 
 
-def test_the_held_out_half_does_not_refute(
+def test_the_held_out_half_confirms_large_types(
     advice: dict[tuple[str, str], dict[str, Any]],
 ) -> None:
-    """Large types are confirmed; of small ones chance may be all that is left to say."""
-    paying = {key: a["together"] for key, a in advice.items()
-              if a["together"] is not None and a["together"]["pays"]}  # fmt: skip
-    assert {("hotpotqa-react", "loopaudit"), ("intercode-sql", "loopaudit")} <= set(paying)
-    for (kind, guard), together in paying.items():
-        assert together["held_out"] in ("confirmed", "not refuted"), (kind, guard)
-        if together["best"]["all"]["healthy"] > 1_000:
-            assert together["held_out"] == "confirmed", (kind, guard)
-            assert together["best"]["held out"]["false_stops"] <= 0.02
+    """Of small ones chance may be all that is left to say: then nothing is advised."""
+    advised = {key for key, a in advice.items() if a["together"] and a["together"]["advised"]}
+    assert {
+        ("hotpotqa-react", "loopaudit"), ("hotpotqa-react", "limits"),
+        ("intercode-sql", "loopaudit"), ("intercode-sql", "limits"),
+    } <= advised  # fmt: skip
+    for key, one in advice.items():
+        if one["together"] and one["together"]["pays"] and key not in advised:
+            assert one["together"]["held_out"] in ("not proven", "refuted")
 
 
 def test_the_figures_of_the_readme(shared: Path) -> None:
