@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import event_lines, looping, run
+from program import ROOT, event_lines, looping, run
 
 
 @pytest.fixture
@@ -209,3 +209,28 @@ def test_tune_of_nothing_says_only_that(tmp_path: Path, more: tuple[str, ...]) -
     made = run("tune", tmp_path, *more)
     assert (made.code, made.out) == (3, "")
     assert made.err == f"loopaudit: nothing measured: no log file in {tmp_path}\n"
+
+
+def test_the_examples_of_the_readme_run(folder: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    labels, rules = (
+        text.split(f"<!-- example: {name} -->\n```{kind}\n")[1].split("```")[0]
+        for name, kind in (("labels", "csv"), ("task types", "toml"))
+    )
+    (folder / "l.csv").write_text(labels, encoding="utf-8")
+    (folder / "loopaudit.toml").write_text(rules, encoding="utf-8")
+    told = looping(start=1_777_900_000)
+    told[0] |= {"run": "told", "prompt": "A report on tides", "metadata": {"team": "Insight-2"}}
+    event_lines(folder / "told.jsonl", told)
+    (folder / "nightly").mkdir()
+    event_lines(folder / "nightly" / "n.jsonl", looping(start=1_778_000_000))
+    log = ROOT / "sample_logs" / "runaway.jsonl"
+    made = run("report", ".", log, "--labels", "l.csv", "-f", "json", cwd=folder)
+    found = {Path(one["path"]).name: one for one in made.json["runs"]}
+    assert made.err == ""  # every label fits a run
+    assert found["runaway.jsonl"]["outcome"]["label"] == "failure"
+    assert found["n.jsonl"]["outcome"]["label"] == "partial"
+    assert found["n.jsonl"]["task_type"] == "research"
+    assert found["told.jsonl"]["task_type_source"] == (
+        "loopaudit.toml:1: prompt *report on*, metadata team = insight*"
+    )
