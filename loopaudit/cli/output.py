@@ -75,3 +75,15 @@ def coloured(stream: TextIO) -> bool:
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM", "dumb") != "dumb"
     )
+
+
+def plain(stream: TextIO) -> bool:
+    """ASCII only: a terminal with LANG=C or TERM=dumb, an encoding that has no more."""
+    if not (stream.encoding or "utf-8").lower().replace("-", "").startswith("utf"):
+        return True
+    if not stream.isatty():
+        return False
+    everything, letters, rest = (os.environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    # Python itself sets LC_CTYPE=C.UTF-8 where the locale is C
+    told = everything or (rest if letters in (None, "", "C.UTF-8") else letters)
+    return told in ("C", "POSIX") or os.environ.get("TERM") == "dumb"

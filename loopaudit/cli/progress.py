@@ -51,12 +51,14 @@ def _progress() -> Progress:
         Progress,
         TextColumn,
         TimeRemainingColumn,
+        TransferSpeedColumn,
     )
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True, no_color=bool(os.environ.get("NO_COLOR"))),
         transient=True,

@@ -190,10 +190,11 @@ def _again(found: Report, screen: Screen) -> None:
 
 
 def _text(found: Report, stream: TextIO, screen: Screen) -> None:
-    from loopaudit.cli.output import coloured, width
+    from loopaudit.cli.output import coloured, plain, width
     from loopaudit.render.terminal import write
 
-    write(found, stream, replace(screen, width=width(stream), colour=coloured(stream)))
+    seen = replace(screen, width=width(stream), colour=coloured(stream), ascii=plain(stream))
+    write(found, stream, seen)
 
 
 def _inputs(found: Report) -> None:

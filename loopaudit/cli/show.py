@@ -37,7 +37,10 @@ app = typer.Typer(
 @app.command()
 def show(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="Id of a run, its beginning, or a file.")
+        str,
+        typer.Argument(
+            metavar="RUN", help="Id of a run or of a finding, its beginning, or a file."
+        ),
     ],
     paths: Paths = None,
     steps: Annotated[
@@ -70,7 +73,7 @@ def show(
     from loopaudit import settings
     from loopaudit.cli import options as given
     from loopaudit.cli.catalog import titles
-    from loopaudit.cli.output import coloured, width
+    from loopaudit.cli.output import coloured, plain, width
     from loopaudit.render.screen import Screen
     from loopaudit.render.steps import write
     from loopaudit.replay.look import find_run, part_in
@@ -98,7 +101,12 @@ def show(
     found, report = find_run(options, run)
     span = None if steps is None else span_of(steps, len(found.steps))
     screen = Screen(
-        width(sys.stdout), coloured(sys.stdout), zone, given.zone_title(zone_name), titles=titles()
+        width(sys.stdout),
+        coloured(sys.stdout),
+        zone,
+        given.zone_title(zone_name),
+        titles=titles(),
+        ascii=plain(sys.stdout),
     )
     write(
         found,

@@ -72,6 +72,7 @@ def loop(
             yield from screen.row(inert(parts.find), indent=2, label="check".ljust(_LABEL - 2))
     if finding.advice:
         yield from screen.row(inert(finding.advice), indent=2, label="advice".ljust(_LABEL - 2))
+    yield "  " + "id".ljust(_LABEL - 2) + inert(finding.id)
     # one line however long, so that it can be copied
     yield "  " + "look".ljust(_LABEL - 2) + screen.style(_look(finding), "dim")
 
@@ -84,8 +85,9 @@ def _rows(
     sure = f"{_confidence(finding.confidence)} confidence"
     if finding.confidence < _SURE and finding.confidence_reason:
         sure += f" ({inert(finding.confidence_reason)})"
-    yield "first", _place(finding.first_seen, screen), ()
+    yield "first", _place(finding.first_seen, screen, finding.onset), ()
     yield "began", _place(finding.onset, screen), ("bold",)
+    yield "where", _where(finding, run, screen), ()
     yield "lasted", _lasted(finding, run), ()
     yield "ended", f"{ended}; {RETRYABLE[finding.retryable]}; {sure}", _alarm(going)
     yield "wasted", _spent(finding, of), ("red",)
@@ -163,16 +165,34 @@ def _confidence(value: float) -> str:
     return "high" if value >= _SURE else "medium" if value >= 0.5 else "low"
 
 
-def _place(place: Place, screen: Screen) -> str:
+def _place(place: Place, screen: Screen, other: Place | None = None) -> str:
+    """Step, time and file:line; of the file of `other`, which is told in full, the line only."""
     when = "" if place.at is None else f.moment(place.at, screen.zone)
     if when and screen.zone_name == "UTC":
         when += "Z"
     step = f"{place.step + 1:,}"
     if place.char_offset is not None:
         step += f", from character {place.char_offset + 1:,}"
-    text = f"step {step:<5} {when}{'  ' if when else ''}"
-    room = screen.width - _LABEL - len(text) - len(f":{place.line}")
-    return f"{text}{cut_middle(inert(place.path), max(room, 16))}:{place.line}"
+    text = f"step {step:<4}  {when}".rstrip()
+    if other is not None and (place.path, place.run) == (other.path, other.run):
+        return f"{text}  line {place.line:,}"
+    end = f":{place.line}"
+    room = screen.width - _LABEL
+    path = inert(place.path)
+    # on the same line, else on the next one in full, else both of its ends
+    return f"{text}  {cut_middle(path, max(room - len(end), 16))}{end}"
+
+
+def _where(finding: Finding, run: RunSummary | None, screen: Screen) -> str:
+    """A bar of the run with the loop in it; none where it spans several runs or a single step."""
+    if run is None or run.steps < 2 or finding.onset.run != finding.last.run:
+        return ""
+    first, last = finding.onset.step, min(finding.last.step, run.steps - 1)
+    if first >= run.steps:
+        return ""  # attempts after the last response
+    tail = f" steps {first + 1:,}-{last + 1:,} of {run.steps:,}"
+    tail = tail.replace("steps", "step").replace(f"-{last + 1:,}", "") if first == last else tail
+    return screen.bar(first, last, run.steps, min(40, screen.width - _LABEL - 2 - len(tail))) + tail
 
 
 def _lasted(finding: Finding, run: RunSummary | None) -> str:

@@ -26,6 +26,14 @@ class Screen:
     top: int = 5  # findings shown in full; 0: all
     why: bool = False  # list what was not counted, skipped or could not be decided
     titles: Mapping[str, str] = field(default_factory=dict)
+    ascii: bool = False  # the terminal has no other letters
+
+    def bar(self, first: int, last: int, of: int, columns: int) -> str:
+        """Where `first` to `last` (from 0, both in) lie among `of`; never nothing of what is."""
+        begin = min(columns - 1, first * columns // of)
+        end = max(begin + 1, min(columns, -(-(last + 1) * columns // of)))
+        off, on = (".", "#") if self.ascii else ("·", "█")
+        return f"[{off * begin}{on * (end - begin)}{off * (columns - end)}]"
 
     def style(self, text: str, *names: str) -> str:
         if not self.colour or not names or not text:
@@ -40,12 +48,25 @@ class Screen:
             yield (head if number == 0 else " " * hang) + self.style(line, *styles)
 
 
-def put(lines: Iterable[str], stream: TextIO) -> None:
-    """Writes lines of text; one that starts with `::` would be a command to CI runners."""
+#: for terminals without other letters; the widths stay
+_PLAIN = str.maketrans(
+    {"…": "~", "×": "x", "≥": ">", "·": ".", "→": ">", "–": "-", "—": "-", "“": '"', "”": '"'}
+)
+
+
+def put(lines: Iterable[str], stream: TextIO, screen: Screen | None = None) -> None:
+    """Writes lines of text; one that starts with `::` would be a command to CI runners. What a
+    plain screen does not have is written as its likeness, else as `?`."""
     for line in lines:
         if line.lstrip().startswith("::"):
             line = line.replace("::", ": :", 1)
+        if screen is not None and screen.ascii and not line.isascii():
+            line = _plain(line.translate(_PLAIN))
         stream.write(line.rstrip(" ") + "\n")
+
+
+def _plain(line: str) -> str:
+    return "".join(char if char.isascii() else "?" * cell_len(char) for char in line)
 
 
 def table(rows: Sequence[tuple[str, ...]], right: Container[int] = ()) -> Iterator[str]:

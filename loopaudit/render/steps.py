@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
-from loopaudit.findings import Finding, RunSummary, Trip
+from loopaudit.findings import Finding, Level, RunSummary, Trip
 from loopaudit.model import (
     Attempt,
     Boundary,
@@ -21,7 +21,7 @@ from loopaudit.model import (
 )
 from loopaudit.render import figures as f
 from loopaudit.render import outcomes
-from loopaudit.render.savings import VERBS
+from loopaudit.render.savings import VERBS, rule_name
 from loopaudit.render.screen import Screen, put
 from loopaudit.render.text import cut, cut_middle, inert
 
@@ -64,7 +64,7 @@ def write(
     `trips` are what guards would have done on this run, each with the name of its preset.
     """
     chosen = range(span[0], span[1] + 1) if span else around(findings, len(run.steps))
-    put(_lines(run, findings, trips, screen, [*chosen], summary), stream)
+    put(_lines(run, findings, trips, screen, [*chosen], summary), stream, screen)
 
 
 def around(findings: Iterable[Finding], steps: int) -> list[int]:
@@ -99,6 +99,8 @@ def _lines(
         yield from screen.row(
             f"LOOP {number}  {inert(finding.rule)}: {title}".rstrip(": "), "bold", "red"
         )
+        if finding.id:
+            yield f"  id        {inert(finding.id)}"
         yield from _just_before(run, finding, screen)
     if not findings:
         yield "No loops found in this run."
@@ -162,9 +164,7 @@ def _step(
         yield from _excerpt("text", step.text, screen)
     for call in step.calls:
         yield from _call(call, step, screen)
-    for preset, trip in trips:
-        if trip.step == step.index:
-            yield from _trip(preset, trip, screen)
+    yield from _trips(step.index, trips, screen)
 
 
 def _head(step: Step, screen: Screen) -> str:
@@ -276,10 +276,22 @@ def _attempts(attempts: Iterable[Attempt], screen: Screen) -> Iterator[str]:
         )
 
 
-def _trip(preset: str, trip: Trip, screen: Screen) -> Iterator[str]:
-    text = f"{inert(preset)} would have {VERBS[trip.level]} here:"
-    text += f" {inert(trip.detector)} {trip.count:g}, limit {trip.threshold:g}"
-    yield from screen.row(text, "yellow", label=_label("guard"))
+def _trips(step: int, trips: Sequence[tuple[str, Trip]], screen: Screen) -> Iterator[str]:
+    """One row a guard set: what it would have done at this step. After its first stop the step
+    would not have been, so nothing more is said of it."""
+    for preset in dict.fromkeys(preset for preset, trip in trips if trip.step == step):
+        own = [trip for name, trip in trips if name == preset]
+        here = [trip for trip in own if trip.step == step]
+        if any(trip.level.stops and trip.step < step for trip in own):
+            continue
+        done: dict[Level, list[str]] = {}
+        for trip in sorted(here, key=lambda trip: not trip.level.stops):
+            text = f"{rule_name(trip.detector)} {trip.count:,g}, limit {trip.threshold:,g}"
+            done.setdefault(trip.level, []).append(text)
+        text = "; ".join(f"{VERBS[level]} ({'; '.join(why)})" for level, why in done.items())
+        if any(level.stops for level in done):
+            text += ": none of the rest would have happened"
+        yield from screen.row(f"{inert(preset)} would have {text}", "yellow", label=_label("guard"))
 
 
 def _label(label: str) -> str:

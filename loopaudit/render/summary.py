@@ -14,6 +14,7 @@ from loopaudit.render.screen import Screen, table
 from loopaudit.render.text import cut, cut_middle, inert
 
 _MOST = 3  # lines of one kind
+_REASONS = 2  # why totals are no whole, told without --why
 _HEADING = {
     Completeness.COMPLETE: "Complete",
     Completeness.ESTIMATED: "Estimated",
@@ -97,7 +98,8 @@ def _totals(report: Report, screen: Screen, headline: str) -> Iterator[str]:
             f"{mark}{f.full(tokens.total)} tokens" + (f": {', '.join(buckets)}" if buckets else "")
         )
         yield from screen.row(_cost(totals, mark), "bold")
-    yield from screen.row(completeness(totals), *completeness_style(totals))
+    most = None if screen.why else _REASONS
+    yield from screen.row(completeness(totals, most), *completeness_style(totals))
 
 
 def _window(report: Report, screen: Screen) -> str:
@@ -181,11 +183,14 @@ def _cost(totals: Totals, mark: str) -> str:
     return cost
 
 
-def completeness(totals: Totals) -> str:
+def completeness(totals: Totals, most: int | None = None) -> str:
+    """How complete the totals are, and why; `most`: reasons told, the others are counted."""
     reasons = [inert(reason) for reason in totals.reasons]
     if totals.unpriced_tokens and not any("price" in reason for reason in reasons):
         reasons.append(f"{f.full(totals.unpriced_tokens)} tokens without a price")
     text = _HEADING[totals.completeness]
+    if most is not None and len(reasons) > most + 1:
+        reasons[most:] = [f"{len(reasons) - most} more reasons (--why tells them)"]
     if reasons:
         text += (", except: " if text == "Complete" else ": ") + "; ".join(reasons)
     extra = []
@@ -241,19 +246,15 @@ def _sessions(report: Report, screen: Screen) -> Iterator[str]:
     if not any(run.tokens.total for run in ranked):
         return
     yield ""
-    yield screen.style("Most expensive", "bold")
-    rows: list[tuple[str, ...]] = []
+    yield screen.style("Most expensive sessions", "bold")
+    rows: list[tuple[str, ...]] = [("list price", "tokens", "steps", "wasted", "log")]
     for run in ranked:
-        wasted = run.waste.share
-        rows.append(
-            (
-                f.money(run.usd),
-                f"{f.short(run.tokens.total)} tokens",
-                f.count(run.steps, "step"),
-                f"{f.share(wasted)} wasted" if run.waste.steps else "",
-            )
-        )
-    used = sum(max(cell_len(cell) for cell in column) + 2 for column in zip(*rows, strict=True))
-    paths = [cut_middle(inert(run.path), max(screen.width - used - 2, 16)) for run in ranked]
-    rows = [(*row, path) for row, path in zip(rows, paths, strict=True)]
+        wasted = f.share(run.waste.share) if run.waste.steps else "-"
+        rows.append((f.money(run.usd), f.short(run.tokens.total), f.full(run.steps), wasted))
+    used = sum(
+        max(map(cell_len, column)) + 2 for column in zip(*(r[:4] for r in rows), strict=True)
+    )
+    room = max(screen.width - used - 2, 16)
+    paths = [cut_middle(inert(run.path), room) for run in ranked]
+    rows[1:] = [(*row, path) for row, path in zip(rows[1:], paths, strict=True)]
     yield from table(rows, right=(0, 1, 2, 3))

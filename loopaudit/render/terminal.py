@@ -14,6 +14,7 @@ from loopaudit.findings import Completeness, GuardResult, Report
 from loopaudit.render import figures as f
 from loopaudit.render import outcomes
 from loopaudit.render.loop import loop, wasted
+from loopaudit.render.savings import rule_name
 from loopaudit.render.screen import Screen, put, table
 from loopaudit.render.summary import summary, windowed
 from loopaudit.render.text import cut, inert
@@ -23,7 +24,7 @@ _MOST = 5  # inputs listed that could not be read, where nothing could
 
 
 def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
-    put(lines(report, screen or Screen()), stream)
+    put(lines(report, screen or Screen()), stream, screen)
 
 
 def lines(report: Report, screen: Screen) -> Iterator[str]:
@@ -138,7 +139,7 @@ def _undecided(guard: GuardResult, screen: Screen) -> Iterator[str]:
         runs.setdefault((item.needs, item.detector), set()).add(item.run)
     for (needs, detector), where in sorted(runs.items()):
         yield from screen.row(
-            f"{inert(guard.preset)}: {inert(detector)} cannot say for"
+            f"{inert(guard.preset)}: {rule_name(detector)} cannot say for"
             f" {f.count(len(where), 'run')}: no {inert(needs)} in the log",
             "yellow",
             indent=2,

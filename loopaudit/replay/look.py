@@ -15,7 +15,10 @@ from loopaudit.replay.worker import ingest
 
 
 def find_run(options: AuditOptions, run_id: str) -> tuple[Run, Report]:
-    """A run by its id or a unique part of it. Raises `UsageError`, or `InputError` without runs."""
+    """A run by its id or a unique part of it, or by a finding in it.
+
+    Raises `UsageError`, or `InputError` without runs.
+    """
     everything = read_all(options)
     report, audited = conclude_all(everything, options)
     by_name = {item.found.run.id: item.found.run for item in audited}
@@ -29,6 +32,8 @@ def find_run(options: AuditOptions, run_id: str) -> tuple[Run, Report]:
     matches = [n for n in names if n == run_id] or [n for n in names if n.startswith(run_id)]
     if not matches:
         matches = [n for n in names if run_id in n]
+    if not matches and len(run_id) > 3:
+        matches = sorted({f.run for f in report.findings if f.id.startswith(run_id)} & set(names))
     if len(matches) != 1:
         what = f"{len(matches)} runs match" if matches else "no run matches"
         raise UsageError(f"{what} {run_id!r}", f"runs here: {', '.join((matches or names)[:5])}")
