@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import jsonschema
 import pytest
 from gate_files import BROKEN, ENDS, FORMATS, HOSTILE, log, run, settings
 from program import run as program
+from rich.cells import cell_len
 
 from loopaudit.check.codes import CODES
 
@@ -21,6 +23,32 @@ MISSES = (
     "[check]\nguards = ['fuses']\nunreachable = 'off'\nmin_runs = 1\n"
     "[check.limits]\nloops_missed = 0\n"
 )
+#: what GitLab wants of a code quality report (docs.gitlab.com, "Code Quality report format")
+GITLAB = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["description", "check_name", "fingerprint", "severity", "location"],
+        "properties": {
+            "description": {"type": "string", "minLength": 1},
+            "check_name": {"enum": sorted(CODES)},
+            "fingerprint": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+            "location": {
+                "type": "object",
+                "required": ["path", "lines"],
+                "properties": {
+                    "path": {"type": "string", "pattern": "^[^/]"},
+                    "lines": {
+                        "type": "object",
+                        "required": ["begin"],
+                        "properties": {"begin": {"type": "integer", "minimum": 1}},
+                    },
+                },
+            },
+        },
+    },
+}
 SARIF = Path(__file__).with_name("sarif-2.1.0-part.json")
 
 
@@ -73,8 +101,7 @@ def test_every_exit_code_in_every_format(folder: Path, code: int, kind: str) -> 
             levels = {r["level"] for r in document["runs"][0]["results"]}
             assert ("error" in levels) == (code in (1, 4))
         case "gitlab":
-            assert all({"description", "check_name", "fingerprint", "severity", "location"}
-                       <= set(issue) for issue in json.loads(made.out))  # fmt: skip
+            jsonschema.validate(json.loads(made.out), GITLAB)
 
 
 def test_nothing_to_check_does_not_pass(folder: Path) -> None:
@@ -223,6 +250,38 @@ def test_a_lower_threshold_turns_it_red_with_the_run_named(folder: Path) -> None
     again = keep(folder)
     assert "1 verdicts changed" in again.out
     assert gate(folder).code == 0
+
+
+def test_the_commands_to_look_are_run_as_printed(tmp_path: Path) -> None:
+    """Names that a shell would take apart, too."""
+    odd = run("bad one; $(x) 'q'", False, 12)
+    log(tmp_path, [run("good", True, 1), odd])
+    keep(tmp_path)
+    settings(
+        tmp_path,
+        "[[guards.loopaudit.rule]]\nsignal = 'same_call_same_result'\nwarn = 1\nstop = 2\n",
+    )
+    for kind in ("text", "github"):
+        made = gate(tmp_path, "-f", kind)
+        assert made.code == 1
+        found = re.findall(r"loopaudit (show .*)$", made.out, re.MULTILINE)
+        assert found
+        for command in found:
+            shown = program(*shlex.split(command.replace("%25", "%")), cwd=tmp_path)
+            assert shown.code == 0, shown.err
+            assert "step" in shown.out
+
+
+def test_the_text_fits_80_columns(folder: Path) -> None:
+    runs = [run(f"r{n}", True, 1, task="長い名前の仕事" * 4) for n in range(3)]
+    log(folder, runs)
+    settings(folder, "[check]\nunreachable = 'off'\n[check.limits]\nsteps_per_run = 50\n")
+    keep(folder)
+    log(folder, [*runs, run("more", False, 12, task="長い名前の仕事" * 4)])
+    made = gate(folder, "--guard", "loopaudit", "--guard", "watchdog:production")
+    for line in made.out.splitlines():
+        assert cell_len(line) <= 80 or "loopaudit show" in line, line
+    assert "runs 3 -> 4" in made.out
 
 
 def test_changes_can_warn_or_be_ignored(folder: Path) -> None:
