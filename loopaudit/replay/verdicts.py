@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from loopaudit.findings import EndedBy, Finding, Retryable
 from loopaudit.model import BoundaryKind, Call, CallStatus, Run
@@ -32,8 +33,9 @@ _LOOKED_AT = 8
 
 def ended_by(run: Run, steps: Sequence[int], keys: Collection[int]) -> EndedBy:
     """How a loop ended. `steps`: its redundant steps in order; `keys`: of the calls it repeats."""
-    onset, last = steps[0], steps[-1]
-    gap = (last - onset) / (len(steps) - 1) if len(steps) > 1 else 1.0
+    last = steps[-1]
+    gaps = sorted(b - a for a, b in pairwise(steps)) or [1]
+    gap = gaps[len(gaps) // 2]  # the usual one: a stretch of other work in between says nothing
     statuses = {call.status for call in run.steps[last].calls}
     for step in run.steps[last + 1 :]:  # repeats that were stopped before they had a result
         ended = any(boundary.kind in _ENDS for boundary in step.before)

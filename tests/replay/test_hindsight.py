@@ -109,6 +109,14 @@ def test_an_interrupted_last_call_is_the_users_doing() -> None:
     assert judged(*tests, boundary("interrupt")).only.ended_by is EndedBy.USER
 
 
+def test_a_long_stretch_of_other_work_inside_a_loop_says_nothing_of_its_end() -> None:
+    looped = [look("a")] * 4
+    found = judged(*looped, *map(look, "bcdefg"), *looped, look("h"))  # the next one was due
+    assert found.only.occurrences == 8
+    assert found.only.interruptions == [(4, 9)]
+    assert found.only.ended_by is EndedBy.RECOVERED
+
+
 def test_a_log_that_ends_between_two_occurrences_ends_with_the_loop() -> None:
     steps = [r for n in range(4) for r in (TEST, look(f"a{n}"), look(f"b{n}"))]
     assert judged(*steps[:-1]).only.ended_by is EndedBy.END_OF_LOG
