@@ -199,14 +199,12 @@ def take(found: Found, plan: Plan) -> Stored:
                 raise InputError(f"{source.path}: broken results ({error})") from None
     if set(runs) - set(units):
         raise InputError(f"{mine[0].path}: some results are missing", "name the whole folder")
-    names = {preset.name for preset in plan.guards}
-    traced = {preset.name for preset in plan.traced}
     for key, some in runs.items():
         units[key].runs = some
-        for run in some:  # of guards that are not asked for now, nothing is said
-            run.trips = {name: trips for name, trips in run.trips.items() if name in names}
-            run.undecidable = {n: needs for n, needs in run.undecidable.items() if n in names}
-            run.crossings = {n: table for n, table in run.crossings.items() if n in traced}
+        for run in some:  # what is asked for now, in that order, and no more
+            run.trips = {one.name: run.trips[one.name] for one in plan.guards}
+            run.undecidable = {one.name: run.undecidable[one.name] for one in plan.guards}
+            run.crossings = {one.name: run.crossings[one.name] for one in plan.traced}
     found.other_files = sum(others.values()) + (found.other_files if found.sources else 0)
     return Stored([units[key] for key in sorted(units)], [sources[p] for p in sorted(sources)])
 

@@ -163,7 +163,7 @@ def test_commands_take_results_for_logs(
         )
         drawn = tmp_path / "chart.svg"
         picture = drawn.read_bytes() if drawn.exists() else b""
-        return ended.returncode, ended.stdout.replace(str(paths), "PATHS"), picture
+        return ended.returncode, ended.stdout.replace(str(paths), str(logs)), picture
 
     (tmp_path / "loopaudit.toml").write_text("[check.limits]\nsteps_per_run = 19\n")
     there, here = ran(results), ran(logs)
@@ -199,7 +199,7 @@ def test_the_command(logs: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "loopaudit", "spark", "--master", "local[2]"]
     command += ["--conf", "spark.sql.shuffle.partitions=2", "-o", str(out)]
     ended = subprocess.run(
-        [*command, str(logs / "q")], capture_output=True, text=True, timeout=200, check=False
+        [*command, str(logs / "q")], capture_output=True, text=True, timeout=500, check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.splitlines()[-1] == f"loopaudit: wrote 1 runs to {out}"
