@@ -158,8 +158,10 @@ def spend(
     audited: Sequence[AuditedRun], budgets: Sequence[Budget], zone: tzinfo, book: PriceBook
 ) -> list[Spending]:
     """Every budget and how it was spent, worst verdict first, then by what was spent."""
+    if not budgets:
+        return []
     columns = [columns_of(item, book) for item in audited]
-    events = _in_time(audited) if budgets else []
+    events = _in_time(audited)
     found: list[Spending] = []
     for budget in budgets:
         own: dict[str | None, Spending] = {}

@@ -27,6 +27,7 @@ _MOST_DOLLARS = 10**6
 #: values of metadata that are taken of one run
 _MOST_TOLD = 100
 
+
 def count(value: Any) -> int | None:
     """A whole number of tokens or requests, 0 or more. True, "12", NaN, -5 are none."""
     if type(value) is int:

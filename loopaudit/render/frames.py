@@ -170,7 +170,16 @@ def findings(report: Report) -> pl.DataFrame:
 def steps(audited: Sequence[AuditedRun]) -> pl.DataFrame:
     """One row a model response that the run itself paid for."""
     frames = [_steps(item) for item in audited if len(item.found.columns)]
-    return pl.concat(frames) if frames else pl.DataFrame(schema=STEPS)
+    if not frames:
+        return pl.DataFrame(schema=STEPS)
+    numbers = (*BUCKETS, "tokens", "usd")
+    frame = pl.concat(frames).with_columns(
+        pl.when(pl.col(name) != UNKNOWN).then(pl.col(name)).alias(name) for name in numbers
+    )
+    return frame.with_columns(
+        (pl.col("usd").cast(MONEY) / pl.lit(10**12).cast(MONEY)).cast(MONEY),
+        pl.col("at").cast(TIME),
+    )
 
 
 def _steps(item: AuditedRun) -> pl.DataFrame:
@@ -192,17 +201,9 @@ def _steps(item: AuditedRun) -> pl.DataFrame:
         "usd": item.priced.cost,
         "wasted_part": [waste.get(step, 0.0) for step in range(len(table))],
     }
-    numbers = (*BUCKETS, "tokens", "usd")
     frame = pl.DataFrame(
         {name: list(values) for name, values in columns.items()},
         schema={name: pl.Int64 if name in ("usd", "at") else kind for name, kind in STEPS.items()},
-    )
-    frame = frame.with_columns(
-        pl.when(pl.col(name) != UNKNOWN).then(pl.col(name)).alias(name) for name in numbers
-    )
-    frame = frame.with_columns(
-        (pl.col("usd").cast(MONEY) / pl.lit(10**12).cast(MONEY)).cast(MONEY),
-        pl.col("at").cast(TIME),
     )
     return frame[own] if len(own) < len(table) else frame
 
