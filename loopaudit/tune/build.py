@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from numpy import int32
     from numpy.typing import NDArray
 
+#: by signal and poll: its counts, and by option and values the steps at which they were met
+_Seen = dict[tuple[str, bool], "tuple[Flat, dict[tuple[float | None, ...], list[NDArray[int32]]]]"]
 _PICO = 10**12
 _MOST = 20  # whole numbers up to here are tried where each combination is a replay
 
@@ -90,8 +92,9 @@ def sweep(preset: Preset, samples: Sequence[Sample], training: Sequence[int]) ->
     dimensions: list[Dimension] = []
     tables: list[NDArray[int32]] = []
     mixed_events = any(c.mixed for c in crossings)
+    seen: _Seen = {}  # a warning and a stop wait for the same counts
     for one in turned(preset, unit):
-        dimension, table = _looked_up(one, crossings, other, training, mixed_events)
+        dimension, table = _looked_up(one, crossings, other, training, mixed_events, seen)
         dimensions.append(dimension)
         tables.append(table)
     mixed = _mixed_of(crossings, preset) if preset.policy == "first" else None
@@ -104,12 +107,16 @@ def _looked_up(
     other: dict[tuple[str, float], list[Crossings]],
     training: Sequence[int],
     mixed: bool,
+    seen: _Seen,
 ) -> tuple[Dimension, NDArray[int32]]:
     import numpy
 
     rule = one.rule
     signal = rule.signal
-    sources: dict[float | None, Flat] = {None: flat(crossings, signal, one.poll)}
+    if (signal, one.poll) not in seen:
+        seen[signal, one.poll] = flat(crossings, signal, one.poll), {}
+    own, rows_of = seen[signal, one.poll]
+    sources: dict[float | None, Flat] = {None: own}
     if one.level.stops or not any(level.stops for level, _ in rule.thresholds.levels):
         # an option is turned once, with the stop of its rule
         for (of, value), counted in other.items():
@@ -121,16 +128,17 @@ def _looked_up(
         wanted = numpy.zeros(len(crossings), dtype=bool)
         wanted[list(training)] = True
         best = numpy.zeros(len(crossings))
-        for source in sources.values():
-            numpy.maximum.at(best, source.run, source.value)
+        for source in sources.values():  # values rise within a run: its last is its greatest
+            last = numpy.flatnonzero(numpy.diff(source.run, append=-1))
+            runs = source.run[last]
+            best[runs] = numpy.maximum(best[runs], source.value[last])
         reached = best[wanted & (best > 0)]
     values = values_of(rule, numpy.unique(reached).tolist(), one.now)
-    met_at = {
-        option: list(first_steps(source, len(crossings), values, rule.over))
-        for option, source in sources.items()
-    }
+    for kind, source in sources.items():
+        if (kind, *values) not in rows_of:
+            rows_of[kind, *values] = list(first_steps(source, len(crossings), values, rule.over))
     choices = [Choice(v, option) for v in values for option in sources]
-    rows = [met_at[option][n] for n in range(len(values)) for option in sources]
+    rows = [rows_of[kind, *values][n] for n in range(len(values)) for kind in sources]
     rows.append(numpy.full(len(crossings), NEVER, dtype=numpy.int32))
     choices.append(Choice(None))
     now = choices.index(Choice(one.now))
