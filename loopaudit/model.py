@@ -334,7 +334,8 @@ class Boundary:
     line: int
     path: str
     at: float | None = None
-    text_key: int | None = None  # digest of the masked text, of what no user wrote
+    #: digest of the masked text, of what no user wrote; None where it is the only one of its run
+    text_key: int | None = None
     text: str | None = None  # bounded excerpt
 
 

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import re
 
+# A pattern that begins with a class of characters is skipped to by `re` itself, one that begins
+# with `\b` is tried at every place: so the first letter stands first and is looked at again.
+
 _SHORT = 240  # characters; longer answers that mention "not found" hold content too
 _SAID = 400  # characters at the start of a result that say that nothing was done
 
-#: an answer that says in words that nothing was found is an answer, not a loop (ggcode#419)
+#: an answer that says in words that nothing was found is an answer, not a loop (ggcode#419);
+#: this and the next but one are for lower-case text
 _NOTHING = re.compile(
-    r"\b(?:no|0|zero)\s+(?:\w+\s+){0,2}?(?:matche?s?|results?|files?|hits?|entries|records|rows"
-    r"|occurrences)\b|\bnothing found\b|\bnot found\b|未找到|没有找到|没有匹配|没有结果|无结果",
-    re.IGNORECASE,
+    r"[n0z未没无](?:(?<!\w.)(?:"
+    r"(?:(?<=n)o|(?<=0)|(?<=z)ero)\s+(?:\w+\s+){0,2}?"
+    r"(?:matche?s?|results?|files?|hits?|entries|records|rows|occurrences)\b"
+    r"|(?<=n)o(?:thing|t) found\b)"
+    r"|(?<=未)找到|(?<=没)有(?:找到|匹配|结果)|(?<=无)结果)"
 )
 #: a change that was not made: the words of OpenHands and SWE-agent, Gemini CLI, Cline and Roo,
 #: Aider, opencode, MCP's file server, Codex
@@ -59,18 +65,21 @@ _GOING_ON = (
     r"running|pending|in[ _-]?progress|processing|building|waiting|starting|provisioning|deploying"
 )
 _PENDING = re.compile(
-    r"\b(?:status|state|phase|stage)\\?[\"']?\s?[:=]\s?\\?[\"']?(?:still[ _-])?"
+    r"[spncdu\d状阶仍正尚进](?:(?<!\w.)(?:"
+    r"(?:(?<=s)ta(?:tus|te|ge)|(?<=p)hase)\\?[\"']?\s?[:=]\s?\\?[\"']?(?:still[ _-])?"
     rf"(?:{_GOING_ON})\b(?![ -]?\w)"
-    rf"|\bstill (?:{_GOING_ON}|working)\b"
-    r"|\bnot (?:yet )?(?:ready|finished|done|complete|completed)(?: yet)?\b"
-    rf"|\A\W{{0,3}}(?:{_GOING_ON}|please wait)\W{{0,3}}\Z"
-    r"|\b(?:progress|completed?|done|downloaded|uploaded)\b\W{0,3}\d{1,2}(?:\.\d+)?\s?%"
-    r"|\b\d{1,2}(?:\.\d+)?\s?% (?:completed?|done|finished)\b"
-    r"|(?:状态|阶段)\s?[:：]\s?(?:运行|进行|处理|排队|等待|构建|部署)中"
-    r"|(?:仍在|正在)(?:运行|处理|构建|部署|进行|执行|排队)|尚未(?:完成|结束|就绪)"
-    r"|进度\s?[:：]?\s?\d{1,2}(?:\.\d+)?\s?%"
-    r"|\A\W{0,3}(?:运行|处理|进行|排队|等待|构建)中\W{0,3}\Z",
-    re.IGNORECASE,
+    rf"|(?<=s)till (?:{_GOING_ON}|working)\b"
+    r"|(?<=n)ot (?:yet )?(?:ready|finished|done|complete|completed)(?: yet)?\b"
+    r"|(?:(?<=p)rogress|(?<=c)ompleted?|(?<=d)o(?:ne|wnloaded)|(?<=u)ploaded)\b"
+    r"\W{0,3}\d{1,2}(?:\.\d+)?\s?%"
+    r"|(?<=\d)\d?(?:\.\d+)?\s?% (?:completed?|done|finished)\b)"
+    r"|(?:(?<=状)态|(?<=阶)段)\s?[:：]\s?(?:运行|进行|处理|排队|等待|构建|部署)中"
+    r"|(?:(?<=仍)|(?<=正))在(?:运行|处理|构建|部署|进行|执行|排队)|(?<=尚)未(?:完成|结束|就绪)"
+    r"|(?<=进)度\s?[:：]?\s?\d{1,2}(?:\.\d+)?\s?%)"
+)
+#: the whole answer is one word of it
+_WAITING = re.compile(
+    rf"\W{{0,3}}(?:{_GOING_ON}|please wait|(?:运行|处理|进行|排队|等待|构建)中)\W{{0,3}}\Z"
 )
 
 
@@ -92,12 +101,17 @@ _HINT_PENDING = (
 
 def nothing_found(text: str) -> bool:
     """Whether the whole answer is that nothing was found."""
-    return len(text) <= _SHORT and _says(_HINT_NOTHING, _NOTHING, text)
+    if len(text) > _SHORT:
+        return False
+    lower = text.lower()
+    return any(map(lower.__contains__, _HINT_NOTHING)) and _NOTHING.search(lower) is not None
 
 
 def nothing_done(text: str) -> bool:
     """Whether the answer of a call that changes something is that it changed nothing."""
-    return _says(_HINT_NOT_DONE, _NOT_DONE, text[:_SAID])
+    text = text[:_SAID]
+    lower = text.lower()
+    return any(map(lower.__contains__, _HINT_NOT_DONE)) and _NOT_DONE.search(text) is not None
 
 
 def refused(text: str) -> bool:
@@ -107,9 +121,9 @@ def refused(text: str) -> bool:
 
 def not_yet(text: str) -> bool:
     """Whether the whole answer is that something goes on: its call waits, whatever its name."""
-    return len(text) <= _SHORT and _says(_HINT_PENDING, _PENDING, text)
-
-
-def _says(hints: tuple[str, ...], pattern: re.Pattern[str], text: str) -> bool:
+    if len(text) > _SHORT:
+        return False
     lower = text.lower()
-    return any(map(lower.__contains__, hints)) and pattern.search(text) is not None
+    if not any(map(lower.__contains__, _HINT_PENDING)):
+        return False
+    return _PENDING.search(lower) is not None or _WAITING.match(lower) is not None

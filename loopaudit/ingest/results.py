@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from loopaudit.ingest.outcomes import not_yet, nothing_done, nothing_found, refused
@@ -50,6 +51,11 @@ def mask_digest(text: str, mask: Callable[[str], str] | None = None) -> int:
     return digest((mask or default_mask)(text))
 
 
+@lru_cache(maxsize=1024)  # the errors of a loop are alike
+def _error_key(head: str) -> int:
+    return mask_digest(head)
+
+
 def quote(text: str) -> str:
     """The head and the tail of a result: programs sum up in their last line."""
     return text if len(text) <= 2 * _QUOTE else f"{text[:_QUOTE]}\n…\n{text[-_QUOTE:]}"
@@ -79,7 +85,7 @@ def fill_result(call: Call, text: str, keep: Keep, words: bool) -> None:
             http_status=call.http_status, code=call.code, text=text, exit_code=call.exit_code
         )
         call.retryable = retryable(call.error)
-        call.error_key = mask_digest(text[:ERROR_HEAD])
+        call.error_key = _error_key(text[:ERROR_HEAD])
         call.text = text[: max(keep.error, keep.result)]
     else:
         call.nothing_found = nothing_found(text)

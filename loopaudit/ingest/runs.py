@@ -50,6 +50,8 @@ HELD_TEXT = 2_000_000
 #: what is kept of tags and attributes of a run
 _MOST_METADATA, _LONGEST_METADATA = 100, 500
 
+_TASK = 1_000  # characters of a text that is held until it is known whether another comes
+
 _RUN_FIELDS = (
     "session",
     "parent",
@@ -81,6 +83,8 @@ class _Builder:
     before: list[Boundary] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     context: Context | None = None  # while the run tells no usage, where that is to be counted
+    told: bool = False  # a text that no user wrote
+    injected: tuple[Boundary, str] | None = None  # the first such text, while it is not masked
     talk: tuple[Step, list[str]] | None = None  # the newest response, while it called no tool
     talked: tuple[Step, str] | None = None  # the one before it that called none, see `_said`
 
@@ -216,23 +220,30 @@ class RunAssembler:
     def _boundary(self, piece: BoundaryPiece) -> None:
         builder = self._builder(piece.run)
         text = piece.text
-        asked = piece.kind is BoundaryKind.USER
-        builder.before.append(
-            Boundary(
-                kind=piece.kind,
-                line=piece.line,
-                path=self.path,
-                at=piece.at,
-                text_key=mask_digest(text, self.mask) if text and not asked else None,
-                text=text[:200] if text else None,
-            )
-        )
+        boundary = Boundary(piece.kind, piece.line, self.path, piece.at)
+        builder.before.append(boundary)
+        if text:
+            boundary.text = text[:200]
+            if piece.kind is not BoundaryKind.USER:
+                self._injected(builder, boundary, text)
         if builder.context is not None:
             if piece.kind is BoundaryKind.COMPACTION:
                 builder.context.forgot()
             if text:
                 builder.context.heard(text)
         span(builder.run, piece.at)
+
+    def _injected(self, builder: _Builder, boundary: Boundary, text: str) -> None:
+        """Most threads of sub-agents are told one thing, their task, which is compared with
+        nothing: the first text of a run is masked when a second one comes."""
+        if not builder.told and not self.live and len(text) <= _TASK:
+            builder.injected = boundary, text
+        else:
+            boundary.text_key = mask_digest(text, self.mask)
+            if builder.injected is not None:
+                (first, said), builder.injected = builder.injected, None
+                first.text_key = mask_digest(said, self.mask)
+        builder.told = True
 
     def _attempt(self, piece: AttemptPiece) -> None:
         builder = self._builder(piece.run)

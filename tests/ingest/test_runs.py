@@ -279,6 +279,47 @@ def test_the_model_of_a_run_is_that_of_its_responses_that_name_none() -> None:
     assert [step.model for step in run.steps] == ["gpt-5", "gpt-5-mini"]
 
 
+# -- what is put in ------------------------------------------------------------------------------
+
+
+def told(line: int, text: str) -> BoundaryPiece:
+    return BoundaryPiece("r", line, BoundaryKind.HOOK, text=text)
+
+
+def test_the_only_text_put_in_is_compared_with_nothing_and_not_masked() -> None:
+    asked = BoundaryPiece("r", 1, BoundaryKind.USER, text="do it")
+    (run,) = build(asked, told(2, "Lint failed at [10:31:07]."), response(3, id="a"))
+    assert [b.text_key for b in run.steps[0].before] == [None, None]
+    assert run.steps[0].before[1].text == "Lint failed at [10:31:07]."
+
+
+def test_texts_put_in_are_masked_from_the_second_on() -> None:
+    (run,) = build(
+        told(1, "Lint failed at [10:31:07]."),
+        response(2, id="a"),
+        told(3, "Lint failed at [10:31:09]."),
+        response(4, id="b"),
+        told(5, "Go on."),
+        told(6, "Lint failed at [10:31:12]."),
+    )
+    first, second = (step.before[0].text_key for step in run.steps)
+    other, third = (boundary.text_key for boundary in run.after)
+    assert first is not None
+    assert first == second == third
+    assert other not in (None, first)
+
+
+def test_a_long_text_put_in_is_not_held_but_masked_at_once() -> None:
+    (run,) = build(told(1, "x" * 5_000), response(2, id="a"))
+    assert run.steps[0].before[0].text_key is not None
+
+
+def test_a_guard_at_work_gets_every_text_masked_at_once() -> None:
+    assembler = RunAssembler("log.jsonl", "test", live=True)
+    assembler.add(told(1, "Lint failed."))
+    assert assembler.growing("r").after[0].text_key is not None
+
+
 # -- what is said without a call ------------------------------------------------------------------
 
 
