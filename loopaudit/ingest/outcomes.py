@@ -116,7 +116,10 @@ def nothing_done(text: str) -> bool:
 
 def refused(text: str) -> bool:
     """Whether the whole answer is that somebody, or a rule, did not let the call through."""
-    return len(text) <= _SHORT and _says(_HINT_REFUSED, _REFUSED, text)
+    if len(text) > _SHORT:
+        return False
+    lower = text.lower()
+    return any(map(lower.__contains__, _HINT_REFUSED)) and _REFUSED.search(text) is not None
 
 
 def not_yet(text: str) -> bool:
