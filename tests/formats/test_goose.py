@@ -124,8 +124,8 @@ def test_hidden_messages_compactions_and_errors():
     assert [a.message for a in attempts(run)] == ["429 from the provider"]
 
 
-def test_the_database_tells_the_same(tmp_path):
-    path = tmp_path / "sessions.db"
+def database(path, ledger=None):
+    """A session of two responses; `ledger`: rows (model, input, output, read, cost, compaction)."""
     connection = sqlite3.connect(path)
     connection.executescript(
         "CREATE TABLE sessions (id TEXT, working_dir TEXT, created_at TIMESTAMP, session_type TEXT,"
@@ -152,10 +152,28 @@ def test_the_database_tells_the_same(tmp_path):
             " VALUES (?, ?, ?, ?, ?)",
             row,
         )
+    if ledger is not None:
+        connection.execute(
+            "CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY, session_id TEXT,"
+            " created_timestamp INTEGER, model TEXT, input_tokens INTEGER, output_tokens INTEGER,"
+            " cache_read_tokens INTEGER, cost REAL, is_compaction INTEGER)"
+        )
+        for row in ledger:
+            connection.execute(
+                "INSERT INTO usage_ledger (session_id, created_timestamp, model, input_tokens,"
+                " output_tokens, cache_read_tokens, cost, is_compaction)"
+                " VALUES ('20260816_4', 1786854001, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
     connection.commit()
     connection.close()
     _, (result,) = ingest(path)
     (run,) = result.runs
+    return run
+
+
+def test_the_database_tells_the_same(tmp_path):
+    run = database(tmp_path / "sessions.db")
     assert (run.id, run.parent, run.agent, run.project) == (
         "20260816_4",
         "20260816_3",
@@ -172,3 +190,33 @@ def test_files_of_two_machines_are_not_taken_for_one_session():
     """ "20260816_3" is given anew every day on every machine."""
     _, runs = runs_of("goose", [{**HEAD, "id": "20260816_3"}, message("assistant", text("a"))])
     assert runs["20260816_3"].session is None
+
+
+def test_a_ledger_has_a_row_each_model_call(tmp_path):
+    """What it sums to stands in the session again: 90 and 10 and 0.5, which do not count then."""
+    rows = [("m1", 50, 4, 20, 0.3, 0), ("m2", 40, 6, 30, 0.2, 0)]
+    run = database(tmp_path / "sessions.db", rows)
+    found = [(s.model, s.usage.input, s.usage.cache_read, s.usage.output) for s in run.steps]
+    assert found == [("m1", 50, 20, 4), ("m2", 40, 30, 6)]
+    assert [float(step.cost) for step in run.steps] == [0.3, 0.2]
+    assert {step.usage.mark for step in run.steps} == {UsageMark.REPORTED}
+    assert run.steps[0].at == 1_786_854_001.0
+
+
+def test_a_compaction_in_the_ledger_is_no_response_of_the_model(tmp_path):
+    rows = [("m1", 50, 4, 0, 0.3, 0), ("m1", 500, 9, 0, 0.1, 1), ("m1", 40, 6, 0, 0.2, 0)]
+    run = database(tmp_path / "sessions.db", rows)
+    assert [(s.kind.value, s.usage.total) for s in run.steps] == [
+        ("model", 54),
+        ("model", 46),
+        ("compaction", 509),
+    ]
+
+
+def test_a_ledger_of_more_calls_than_messages_is_spread(tmp_path):
+    """A call that failed and was made again was billed twice, and left one message."""
+    rows = [("m1", 50, 4, 0, 0.3, 0), ("m1", 50, 0, 0, 0.1, 0), ("m1", 40, 6, 0, 0.2, 0)]
+    run = database(tmp_path / "sessions.db", rows)
+    assert tokens(run) == {"fresh_input": 140, "cache_read": 0, "output": 10}
+    assert [float(step.cost) for step in run.steps] == [0.3, 0.3]
+    assert {step.usage.mark for step in run.steps} == {UsageMark.ESTIMATED}

@@ -1,14 +1,16 @@
 """goose sessions: `sessions.db` (since 1.10), or one JSONL file a session.
 
-Calls and results are content blocks; results stand in the next message of the user. New versions
-tell usage with each message; before, only the accumulated totals of the session, which are then
-spread over its responses. `total_tokens` and its kin of a session are those of its last call.
+Calls and results are content blocks; results stand in the next message of the user. Usage is told
+with each message, or in a ledger that has a row each model call, or only as accumulated totals of
+the session, which are then spread over its responses: the first that is there counts, and no other.
+`total_tokens` and its kin of a session are those of its last call.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from loopaudit.formats.base import Format, Sample, Table
@@ -29,6 +31,7 @@ from loopaudit.formats.shapes import (
 )
 from loopaudit.formats.usages import named_usage
 from loopaudit.model import (
+    BUCKETS,
     AttemptPiece,
     BoundaryKind,
     BoundaryPiece,
@@ -37,11 +40,13 @@ from loopaudit.model import (
     Piece,
     ResponsePiece,
     ResultPiece,
+    StepKind,
     Usage,
 )
 
 _CALLS = ("toolRequest", "frontendToolRequest")
 _COMPACTED = re.compile(r"conversation (?:was|has been) (?:compacted|summarized)", re.IGNORECASE)
+_LEDGER = "usage_ledger"
 _HEADER = ("working_dir", "description", "message_count", "accumulated_total_tokens")
 
 
@@ -54,6 +59,7 @@ class GooseReader(SessionReader):
         self._responses: dict[str, list[str]] = {}  # session -> ids of its responses
         self._tools: dict[str, str] = {}  # of calls, by id
         self._metered: set[str] = set()  # sessions whose messages tell usage
+        self._ledger: dict[str, list[tuple[int, Json]]] = {}  # session -> a row each model call
 
     def read(self, line: int, record: Any) -> Iterable[Piece]:
         if not isinstance(record, dict):
@@ -62,6 +68,11 @@ class GooseReader(SessionReader):
         if isinstance(row, dict):
             if record.get("table") == "sessions":
                 return self._session(line, row)
+            if record.get("table") == _LEDGER:
+                self.used += 1
+                run = name(row.get("session_id")) or self.stem
+                self._ledger.setdefault(run, []).append((line, row))
+                return ()
             inner = {
                 **row,
                 "id": row.get("message_id") or f"row {line}",
@@ -79,9 +90,13 @@ class GooseReader(SessionReader):
     def end(self) -> Iterable[Piece]:
         pieces: list[Piece] = []
         for run, (line, row) in self._totals.items():
-            total = None if run in self._metered else _accumulated(row)
+            ids = self._responses.get(run, [])
             cost = dollars(row.get("accumulated_cost")) or None
-            pieces += self.emit(spread(run, line, self._responses.get(run, []), total, cost))
+            if run in self._metered or run not in self._ledger:
+                total = None if run in self._metered else _accumulated(row)
+                pieces += self.emit(spread(run, line, ids, total, cost))
+            else:
+                pieces += self.emit(_by_ledger(run, self._ledger[run], ids, cost))
         super().end()
         return pieces
 
@@ -178,7 +193,7 @@ class GooseReader(SessionReader):
             id=key,
             at=at,
             model=name(inference.get("model", inference.get("requestedModel")))
-            or self._models.get(run),
+            or (None if run in self._ledger else self._models.get(run)),  # a row tells its own
             text="\n".join(texts) or None,
             thinking_chars=thinking,
             calls=tuple(calls),
@@ -248,6 +263,50 @@ def _accumulated(row: Json) -> Usage | None:
     )
 
 
+def _by_ledger(
+    run: str, ledger: list[tuple[int, Json]], ids: list[str], cost: Decimal | None
+) -> Iterable[ResponsePiece]:
+    """Usage of the responses `ids` by the rows of their model calls, in order; where there are more
+    or fewer rows, what they sum to is spread. Rows of compactions are steps of their own."""
+    told = [
+        ResponsePiece(
+            run,
+            line,
+            id=f"{run}/{_LEDGER} {line}",
+            at=seconds(row.get("created_timestamp")),
+            model=name(row.get("model")),
+            usage=named_usage(
+                row,
+                whole="input_tokens",
+                read="cache_read_tokens",
+                write="cache_write_tokens",
+                output="output_tokens",
+                total="total_tokens",
+            ),
+            cost=dollars(row.get("cost")) or None,
+            kind=StepKind.COMPACTION if row.get("is_compaction") in (1, True) else StepKind.MODEL,
+        )
+        for line, row in ledger
+    ]
+    calls = [piece for piece in told if piece.kind is StepKind.MODEL]
+    costs = [piece.cost for piece in calls if piece.cost is not None]
+    if len(calls) == len(ids):
+        for piece, key in zip(calls, ids, strict=True):
+            piece.id, piece.at = key, None  # the message has its time
+    elif ids:
+        total = Usage()
+        for bucket in BUCKETS:
+            parts = [n for p in calls if p.usage and (n := getattr(p.usage, bucket)) is not None]
+            setattr(total, bucket, sum(parts) if parts else None)
+        line = ledger[-1][0]
+        summed = sum(costs, Decimal(0)) if costs else cost
+        yield from spread(run, line, ids, None if total.total is None else total, summed)
+        told = [piece for piece in told if piece.kind is StepKind.COMPACTION]
+    yield from told
+    if len(calls) == len(ids) and not costs:
+        yield from spread(run, ledger[-1][0], ids, None, cost)
+
+
 def sniff(sample: Sample) -> float:
     if sample.tables:
         messages = sample.tables.get("messages", frozenset())
@@ -275,8 +334,13 @@ FORMAT = Format(
     reader=GooseReader,
     describes=(
         "~/.local/share/goose/sessions/sessions.db, or *.jsonl there before version 1.10. Versions "
-        "that tell no usage with a message have only the accumulated totals of a session: they are "
-        "spread evenly over its responses. Times are whole seconds. Lines of a database are rowids."
+        "that tell no usage with a message have a ledger of model calls, or only the accumulated "
+        "totals of a session: they are spread evenly over its responses. Times are whole seconds. "
+        "Lines of a database are rowids."
     ),
-    tables=(Table("sessions", ("created_at",)), Table("messages", ("id",))),
+    tables=(
+        Table("sessions", ("created_at",)),
+        Table(_LEDGER, ("id",)),
+        Table("messages", ("id",)),
+    ),
 )
