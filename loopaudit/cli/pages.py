@@ -22,10 +22,16 @@ def write_markdown(report: Report, stream: TextIO) -> None:
 
 
 def write_incident(
-    report: Report, everything: Everything, name: str, stream: TextIO, excerpts: bool
+    report: Report,
+    audited: list[AuditedRun],
+    everything: Everything,
+    name: str,
+    stream: TextIO,
+    excerpts: bool,
 ) -> None:
     """One run by its id, a unique part of it, or `worst`."""
     from loopaudit.render.markdown import Incident, write_incident
+    from loopaudit.replay.audit import own_totals
     from loopaudit.replay.look import again
 
     ids = [run.id for run in report.runs]
@@ -38,13 +44,9 @@ def write_incident(
         what = f"{len(matches)} runs match" if matches else "no run matches"
         raise UsageError(f"{what} {name!r}", f"runs here: {', '.join((matches or ids)[:5])}")
     summary = next(run for run in report.runs if run.id == matches[0])
-    found = next(
-        item.run
-        for result in everything.results
-        for item in result.runs
-        if item.run.id == summary.id
-    )
-    write_incident(Incident(report, summary, again(found, everything), excerpts), stream)
+    item = next(item for item in audited if item.summary.id == summary.id)
+    run = again(item.found.run, everything)
+    write_incident(Incident(report, summary, run, own_totals(item, report), excerpts), stream)
 
 
 def write_page(

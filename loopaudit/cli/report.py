@@ -169,7 +169,7 @@ def report(
 
             write(found, stream, excerpts=excerpts)
         elif incident is not None:
-            pages.write_incident(found, everything, incident, stream, excerpts)
+            pages.write_incident(found, audited, everything, incident, stream, excerpts)
         elif format is Format.MARKDOWN:
             pages.write_markdown(found, stream)
         elif format is Format.HTML:

@@ -190,9 +190,9 @@ def _waste_sum(waste: Waste) -> dict[str, Any]:
     """Waste of a run or of everything: `steps` is how many steps are redundant, each once."""
     return {
         "steps": len({(step.run, step.step) for step in waste.steps}),
-        "tokens": waste.tokens,
+        "tokens": waste.amounts[0],
         "cache_read": waste.cache_read,
-        "usd": _money(waste.usd),
+        "usd": _money(waste.amounts[1]),
         "share": _number(waste.share),
         "estimated": waste.estimated,
     }
@@ -221,9 +221,9 @@ def _finding(item: Finding, excerpts: bool) -> dict[str, Any]:
                 {"run": step.run, "step": step.step, "part": _number(step.part)}
                 for step in item.waste.steps
             ],
-            "tokens": item.waste.tokens,
+            "tokens": item.waste.amounts[0],
             "cache_read": item.waste.cache_read,
-            "usd": _money(item.waste.usd),
+            "usd": _money(item.waste.amounts[1]),
             "share": _number(item.waste.share),
             "estimated": item.waste.estimated,
             "waited_seconds": _number(item.waste.waited),

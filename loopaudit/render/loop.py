@@ -36,13 +36,14 @@ def wasted(waste: Waste, of: str, *, bounded: bool = False) -> str:
     mark = "~" if waste.estimated else ""
     if waste.tokens is None:
         return "unknown: the log has no usage"
-    text = "" if waste.usd is None else f"{mark}{f.money(waste.usd)}: "
+    cost = waste.usd if waste.tokens else waste.amounts[1]  # of nothing wasted it is known
+    text = "" if cost is None else f"{mark}{f.money(cost)}: "
     text += f"{mark}{f.full(waste.tokens)} tokens"
     if waste.cache_read:
         text += f" ({f.short(waste.cache_read)} cache reads)"
     if waste.share is not None:
         text += f", {'~' if bounded or waste.estimated else ''}{f.share(waste.share)} of {of}"
-    return text + ("; cost unknown" if waste.usd is None else "")
+    return text + ("; cost unknown" if cost is None else "")
 
 
 def loop(

@@ -14,7 +14,7 @@ from datetime import UTC
 from statistics import median
 from typing import TextIO
 
-from loopaudit.findings import Completeness, Finding, Report, RunSummary
+from loopaudit.findings import Completeness, Finding, Report, RunSummary, Totals
 from loopaudit.model import Call, CallStatus, Run, StepKind
 from loopaudit.render import figures as f
 from loopaudit.render import outcomes
@@ -37,6 +37,7 @@ class Incident:
     report: Report
     summary: RunSummary
     run: Run
+    totals: Totals  # how complete the figures of this run are, by its own inputs
     excerpts: bool = False
 
 
@@ -113,7 +114,7 @@ def _incident(incident: Incident) -> Iterator[str]:
     yield ""
     yield "| | |"
     yield "|---|---|"
-    for name, value in _facts(summary, run, report):
+    for name, value in _facts(summary, run, incident.totals):
         yield f"| {name} | {value} |"
     if findings:
         yield ""
@@ -151,7 +152,7 @@ def _headline(findings: list[Finding], summary: RunSummary) -> str:
     )
 
 
-def _facts(summary: RunSummary, run: Run, report: Report) -> Iterator[tuple[str, str]]:
+def _facts(summary: RunSummary, run: Run, totals: Totals) -> Iterator[tuple[str, str]]:
     yield "agent", code_span(" ".join(filter(None, (summary.format, summary.version))))
     yield "model", code_span(cut(", ".join(summary.models) or "unknown", 120))
     yield "session", code_span(summary.session or summary.id)
@@ -181,9 +182,7 @@ def _facts(summary: RunSummary, run: Run, report: Report) -> Iterator[tuple[str,
         with_calls = sum(bool(step.calls) for step in steps)
         yield "responses ending in a call", f.share(with_calls / len(steps))
     yield "records removed as duplicates", f"{run.duplicates:,}"
-    many = len(report.runs)
-    what = "completeness" if many == 1 else f"completeness of all {many:,} runs read"
-    yield what, completeness(report.totals)
+    yield "completeness", completeness(totals)
 
 
 def _repeated(run: Run, excerpts: bool) -> Iterator[str]:

@@ -17,6 +17,7 @@ from loopaudit.findings import (
     OutcomeBy,
     Report,
     RunSummary,
+    Totals,
     Undecidable,
     Verdict,
 )
@@ -305,6 +306,18 @@ def _extent(runs: list[RunResult]) -> tuple[int, float | None, float | None] | N
 def lost_records(report: Report) -> list[Skip]:
     """Records that were meant to be counted and could not be read."""
     return [s for s in report.skips if s.line is not None and s.reason not in _HARMLESS]
+
+
+def own_totals(item: AuditedRun, report: Report) -> Totals:
+    """How complete the figures of one run are, by its own inputs: marks and reasons, no sums."""
+    ledger, totals = Ledger(), Totals()
+    note_gaps(item.found, item.priced, ledger)
+    own = {item.found.run.path, *item.found.columns.paths.values()}
+    part = Report(__version__)
+    part.skips = [skip for skip in report.skips if skip.path in own]
+    part.failures = [failure for failure in report.failures if failure.run == item.summary.id]
+    conclude(totals, ledger, _losses(part))
+    return totals
 
 
 def _losses(report: Report) -> list[str]:

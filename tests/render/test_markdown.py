@@ -22,9 +22,9 @@ RUNAWAY = str(SAMPLES / "runaway.jsonl")
 def incident(path: str, run: str = "worst", *, excerpts: bool = False) -> str:
     options = AuditOptions([path], processes=1, now=2e9, excerpts=excerpts)
     everything = read_all(options)
-    report, _ = conclude_all(everything, options)
+    report, audited = conclude_all(everything, options)
     stream = io.StringIO()
-    pages.write_incident(report, everything, run, stream, excerpts)
+    pages.write_incident(report, audited, everything, run, stream, excerpts)
     return stream.getvalue()
 
 
@@ -47,10 +47,15 @@ def test_the_incident_of_the_runaway() -> None:
     assert "not a bill" in lines[-1]
 
 
-def test_completeness_is_told_of_what_was_read() -> None:
+def test_completeness_is_that_of_the_run_itself(tmp_path: Path) -> None:
     assert "| completeness | Complete |" in incident(RUNAWAY)
-    every = incident(str(SAMPLES))
-    assert re.search(r"^\| completeness of all \d+ runs read \| Lower", every, re.M)
+    # among others that lack usage, prices and records the run itself lacks nothing
+    assert "| completeness | Complete |" in incident(str(SAMPLES))
+    broken = tmp_path / "broken.jsonl"
+    broken.write_bytes(
+        Path(RUNAWAY).read_bytes() + b'{"type": "assistant", "uuid": 7, "mess\n{"a"\n'
+    )
+    assert re.search(r"^\| completeness \| Partial: .*unreadable", incident(str(broken)), re.M)
 
 
 def test_nothing_of_the_log_is_shown_unless_asked_for() -> None:
