@@ -125,6 +125,8 @@ def corpus(folder: Path, size: str, generator: Path) -> Path:
     """A folder of Claude Code logs of `size`, written where it is not there."""
     place = folder / f"corpus-{size}"
     if not (place / "truth.json").exists():
+        if not generator.exists():
+            sys.exit(f"no generator of logs at {generator}: name one by --generator")
         shutil.rmtree(place, ignore_errors=True)
         _quietly(sys.executable, str(generator), str(place), "--size", size)
     return place
