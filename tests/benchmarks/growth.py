@@ -65,7 +65,7 @@ def write(folder: Path, calls: int, one: bool) -> int:
 
 def measure(folder: Path) -> tuple[float, float, float, int]:
     """CPU and wall seconds, peak MB of all processes together, loops found."""
-    command = [sys.executable, "-m", "loopaudit", "report", str(folder), "--top", "1"]
+    command = [sys.executable, "-m", "loopaudit", "report", str(folder), "--top", "1", "--no-cache"]
     env = {**os.environ, "LOOPAUDIT_CACHE": "off"}
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()

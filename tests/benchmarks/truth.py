@@ -122,7 +122,7 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     corpus, *options = Path(sys.argv[1]), *sys.argv[2:]
-    command = [sys.executable, "-m", "loopaudit", "report", str(corpus / "projects")]
+    command = [sys.executable, "-m", "loopaudit", "report", str(corpus / "projects"), "--no-cache"]
     run = subprocess.run(
         [*command, "--format", "json", *options], stdout=subprocess.PIPE, check=True
     )
