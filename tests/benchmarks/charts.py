@@ -110,8 +110,8 @@ def measured(work: Callable[[], None]) -> tuple[float, float]:
     os.close(ours)
     if status or not text:
         raise SystemExit("a chart failed")
-    took, grew = text.split()
-    return float(took), float(grew)
+    seconds, megabytes = text.split()
+    return float(seconds), float(megabytes)
 
 
 def _resident() -> float:

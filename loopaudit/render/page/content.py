@@ -18,6 +18,7 @@ from loopaudit.model import CallStatus, Run, Step
 from loopaudit.render import figures as f
 from loopaudit.render import outcomes
 from loopaudit.render.loop import wasted
+from loopaudit.render.savings import rule_name
 from loopaudit.render.screen import Screen
 from loopaudit.render.summary import completeness, marked, why_nothing
 from loopaudit.render.text import cut, inert
@@ -341,7 +342,7 @@ def _thresholds(presets: Sequence[Preset]) -> list[dict[str, str]]:
                 rows.append(
                     {
                         "guard": inert(preset.name),
-                        "rule": inert(rule.signal.replace("_", " ")),
+                        "rule": rule_name(rule.signal),
                         "all": own or "never",
                         "by_type": inert("; ".join(by_type)),
                     }
