@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loopaudit import files
 from loopaudit.cli.app import command
 from loopaudit.cli.flags import Agents, Config, LogFormat, Mapping, Quiet
 from loopaudit.errors import ExitCode, InputError, UsageError
@@ -64,7 +63,7 @@ def convert(
 ) -> int:
     import os
 
-    from loopaudit import settings
+    from loopaudit import files, settings
     from loopaudit.cli import options as given
     from loopaudit.convert.redaction import Redactor
     from loopaudit.ingest.sources import discover
@@ -107,6 +106,8 @@ def convert(
 @contextmanager
 def _local(target: str) -> Iterator[str]:
     """Where to write what is meant for `target`: an object store gets it once it is whole."""
+    from loopaudit import files
+
     if not files.is_remote(target):
         yield target
         return

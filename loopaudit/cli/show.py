@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from loopaudit import files
 from loopaudit.cli.app import command
 from loopaudit.cli.flags import (
     Agents,
@@ -70,7 +69,7 @@ def show(
 ) -> None:
     import time
 
-    from loopaudit import settings
+    from loopaudit import files, settings
     from loopaudit.cli import options as given
     from loopaudit.cli.catalog import titles
     from loopaudit.cli.output import coloured, plain, width

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from loopaudit import files
 from loopaudit.cli.app import command
 from loopaudit.cli.flags import Agents, Config, LogFormat, Mapping, Paths, Quiet, TaskType
 from loopaudit.errors import ExitCode, InputError, NothingMeasured, UsageError
@@ -60,7 +59,7 @@ def spark(
     config: Config = None,
     quiet: Quiet = False,
 ) -> int:
-    from loopaudit import settings
+    from loopaudit import files, settings
     from loopaudit.cli import options as given
     from loopaudit.spark import of_options, with_guards
 
