@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -156,6 +155,8 @@ def read(table: Any, place: Place | None = None) -> tuple[Rule, ...]:
 @cache
 def built_in() -> tuple[Rule, ...]:
     """The rules of `task_types.toml`."""
+    import tomllib
+
     table = tomllib.loads((files("loopaudit") / "task_types.toml").read_text("utf-8"))
     return tuple(_rule(row) for row in Table(table, "[task_types]").tables("rule"))
 

@@ -24,7 +24,7 @@ from loopaudit.ingest.counting import Context, Tokenizer
 from loopaudit.ingest.pairing import Pairing
 from loopaudit.ingest.repeated import Repeated
 from loopaudit.ingest.results import Keep, fill_result, mask_digest, quote, result_text
-from loopaudit.ingest.steps import larger, number, span
+from loopaudit.ingest.steps import grown, larger, number, span
 from loopaudit.keys import call_key, canonical, digest
 from loopaudit.model import (
     Attempt,
@@ -85,6 +85,7 @@ class _Builder:
     context: Context | None = None  # while the run tells no usage, where that is to be counted
     told: bool = False  # a text that no user wrote
     injected: tuple[Boundary, str] | None = None  # the first such text, while it is not masked
+    written: tuple[Step, object] | None = None  # arguments of the newest call
     talk: tuple[Step, list[str]] | None = None  # the newest response, while it called no tool
     talked: tuple[Step, str] | None = None  # the one before it that called none, see `_said`
 
@@ -415,12 +416,20 @@ class RunAssembler:
             if any(known.key == key for known in alike):
                 builder.run.duplicates += 1
                 return
-            if alike and (self.streamed or response.streamed):
+            written = builder.written
+            if alike and (
+                self.streamed
+                or response.streamed
+                or (written is not None and written[0] is step and grown(written[1], piece.args))
+            ):
                 known = alike[-1]
+                builder.written = step, piece.args
                 builder.repeated.forget(known)
                 known.key = key
                 self._describe(builder, known, piece.args, arguments)
                 return
+        if not self.streamed:
+            builder.written = step, piece.args
         call = Call(0, 0, position, ident, tool, key, piece.line or response.line)
         call.started = at = piece.at or response.at
         self._describe(builder, call, piece.args, arguments)

@@ -26,6 +26,15 @@ def larger(a: Usage, b: Usage) -> Usage:
     return a
 
 
+def grown(old: object, new: object) -> bool:
+    """Whether arguments are the same, written further: what was there begins what is there now."""
+    if isinstance(old, str) and isinstance(new, str):
+        return new.startswith(old)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return all(key in new and grown(value, new[key]) for key, value in old.items())
+    return old is None or old == new
+
+
 def span(run: Run, at: float | None) -> None:
     """The run reaches to `at`."""
     if at is None:

@@ -215,7 +215,8 @@ def test_an_unknown_log_says_what_can_be_done(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('[{"b": 1, "a": 2}]')
     ended = run("report", path)
-    said = f"loopaudit: {path}: no reader knows this log; its records have a, b"
+    said = f"loopaudit: {path}: no reader knows this log; its records have a, b; no format has"
+    said += " records like these"
     hint = "hint: --map FILE reads any JSON lines (explain map); --log-format NAME forces a reader"
     assert (ended.code, ended.err.splitlines()) == (2, [said, hint])
 

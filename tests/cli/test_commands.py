@@ -40,7 +40,7 @@ def test_show_lists_the_steps_asked_for(log: Path) -> None:
 
 def test_show_marks_where_a_guard_would_have_stepped_in(log: Path) -> None:
     ended = run("show", "r1", log, "--guard", "fuses:demo", "--steps", "7")
-    assert "fuses:demo would have warned here: generic_repeat 5, limit 5" in ended.out
+    assert "fuses:demo would have warned (generic-repeat 5, limit 5)" in ended.out
 
 
 @pytest.mark.parametrize("arguments", [["nope"], ["r1", "--steps", "99"], ["r1", "--steps", "b"]])

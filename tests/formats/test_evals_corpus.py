@@ -429,7 +429,7 @@ def summary(path):
     totals, tokens = report.totals, report.totals.tokens
     outcomes: dict[str, int] = {}
     for run in report.runs:
-        if run.outcome is not None:
+        if run.outcome is not None and run.outcome_by == "log":  # not what was inferred
             outcomes[run.outcome] = outcomes.get(run.outcome, 0) + 1
     used = (tokens.fresh_input, tokens.cache_read, tokens.cache_write, tokens.output)
     return report, (
