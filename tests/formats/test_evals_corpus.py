@@ -203,7 +203,8 @@ GOLDEN = {
         {"RepeatedFormatError": 1},
     ),
     "openhands-v0/example_model_output.json": ("openhands_v0", 0, 0, 0, 0, None, [], {}),
-    "openhands-v0/resolver_output.jsonl": ("openhands_v0", 2, 26, 26, 0, None, [], {"success": 2}),
+    # three edits in Python cells found "No exact match" for the text to replace
+    "openhands-v0/resolver_output.jsonl": ("openhands_v0", 2, 26, 26, 3, None, [], {"success": 2}),
     "openhands-v0/traj_basic_gui_mode.json": (
         "openhands_v0",
         1,
