@@ -24,12 +24,11 @@ from loopaudit.cli.flags import (
     Until,
     Zone,
 )
-from loopaudit.errors import UsageError
 
 app = typer.Typer(
     **command(
-        "Answers an SQL query over the tables runs, steps and findings (`SHOW TABLES`; `SELECT *"
-        " FROM runs LIMIT 1` shows the columns). Money is list price, not a bill; unknown is null."
+        "Answers an SQL query over the tables runs, steps and findings (`loopaudit schema"
+        " tables` tells their columns). Money is list price, not a bill; unknown is null."
     )
 )
 
@@ -59,8 +58,9 @@ def query(
     quiet: Quiet = False,
 ) -> int:
     from loopaudit.cli.auditing import exit_code
-    from loopaudit.cli.tables import answer, for_csv, tables
+    from loopaudit.cli.tables import answer, checked, for_csv, tables
 
+    checked(sql)
     found, frames = tables(
         paths,
         config,
@@ -76,13 +76,7 @@ def query(
         no_cache=no_cache,
         quiet=quiet,
     )
-    try:
-        frame = answer(sql, frames)
-    except UsageError:
-        raise
-    except Exception as error:  # the engine's own kinds of errors; the query is the user's
-        words = " ".join(str(error).split())[:300]
-        raise UsageError(f"query: {words}", "tables: runs, steps, findings") from None
+    frame = answer(sql, frames)
     if format is Format.CSV:
         sys.stdout.write(for_csv(frame).write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ"))
     elif format is Format.JSON:

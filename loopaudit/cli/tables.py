@@ -77,17 +77,51 @@ _OPENS = re.compile(
 )
 
 
-def answer(sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """What a query gives. Raises `UsageError` where it would open a file or an address, else
-    whatever the engine raises."""
+#: statements that would change a table, which is nobody's but the query's own
+_CHANGES = re.compile(r"\s*(?:create|delete|drop|insert|truncate|update)\b", re.IGNORECASE)
+#: where the engine's words on a fault end and its plan, or a list of all columns, begins
+_MORE = re.compile(r"; valid columns:| Resolved plan until| This error occurred")
+_HINT = "loopaudit schema tables tells the columns of runs, steps and findings"
+
+
+def checked(sql: str) -> None:
+    """Looks through a query before a log is read. Raises `UsageError`."""
     import polars
 
+    from loopaudit.render import frames
+
+    if not sql.strip():
+        raise UsageError("query: it is empty", 'loopaudit query "SELECT * FROM findings" PATHS')
     if _OPENS.search(sql):
         raise UsageError(
             "query: no file or address is opened from SQL", "name logs as PATHS, after the query"
         )
-    with polars.SQLContext(frames=dict(frames), eager=True) as context:
-        return context.execute(sql)
+    if _CHANGES.match(sql):
+        raise UsageError("query: tables are read, not changed", "begin with SELECT, or WITH")
+    kinds = {"runs": frames.RUNS, "steps": frames.STEPS, "findings": frames.FINDINGS}
+    empty = {name: polars.LazyFrame(schema=schema) for name, schema in kinds.items()}
+    try:
+        with polars.SQLContext(frames=empty) as context:
+            context.execute(sql).collect_schema()
+    except Exception as error:  # the engine's own kinds of errors; the query is the user's
+        raise _fault(error) from None
+
+
+def answer(sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """What a query gives. Raises `UsageError`."""
+    import polars
+
+    checked(sql)
+    try:
+        with polars.SQLContext(frames=dict(frames), eager=True) as context:
+            return context.execute(sql)
+    except Exception as error:  # as above
+        raise _fault(error) from None
+
+
+def _fault(error: Exception) -> UsageError:
+    words = _MORE.split(" ".join(str(error).split()))[0][:300]
+    return UsageError(f"query: {words}", _HINT)
 
 
 def for_csv(frame: DataFrame) -> DataFrame:
