@@ -121,12 +121,13 @@ def _incident(incident: Incident) -> Iterator[str]:
         yield "| loop | first seen | began | last | wasted | USD | ended by |"
         yield "|---|--:|---|--:|--:|--:|---|"
         for finding in findings[:3]:
-            onset, waste = finding.onset, finding.waste
+            onset, (tokens, usd) = finding.onset, finding.waste.amounts
+            mark = "~" if finding.waste.estimated else ""
             yield (
                 f"| {code_span(finding.rule)} | step {finding.first_seen.step + 1}"
                 f" | step {onset.step + 1}, {code_span(_place(onset.path, onset.line))}"
-                f" | step {finding.last.step + 1} | {f.full(waste.tokens)}"
-                f" | {f.money(waste.usd)} | {finding.ended_by.value.replace('_', ' ')} |"
+                f" | step {finding.last.step + 1} | {mark}{f.full(tokens)}"
+                f" | {mark}{f.money(usd)} | {finding.ended_by.value.replace('_', ' ')} |"
             )
     repeated = list(_repeated(run, incident.excerpts))
     if repeated:
@@ -153,7 +154,9 @@ def _headline(findings: list[Finding], summary: RunSummary) -> str:
 
 
 def _facts(summary: RunSummary, run: Run, totals: Totals) -> Iterator[tuple[str, str]]:
-    yield "agent", code_span(" ".join(filter(None, (summary.format, summary.version))))
+    program = " ".join(filter(None, (summary.format, summary.version)))
+    named = summary.agent not in (None, summary.format)
+    yield "agent", code_span(f"{cut(summary.agent or '', 80)}, {program}" if named else program)
     yield "model", code_span(cut(", ".join(summary.models) or "unknown", 120))
     yield "session", code_span(summary.session or summary.id)
     yield "task type", code_span(cut(outcomes.task_type(summary), 120))
