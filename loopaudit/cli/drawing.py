@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -74,7 +73,6 @@ def drawn(kind: Kind, asked: Asked, read: Everything, report: Report, audited: A
     from loopaudit.cli import options as given
     from loopaudit.render.charts import spins
 
-    gc.freeze()  # what stands of many runs is not looked through while a figure is drawn
     zone = given.zone(asked.zone_name)
     if kind is Kind.THRESHOLDS:
         return _of_thresholds(asked, audited)

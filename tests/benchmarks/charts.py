@@ -22,12 +22,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from loopaudit.cli.auditing import studied
 from loopaudit.cli.drawing import Asked, By, Kind, drawn, prepared
 from loopaudit.cli.options import audit_options
 from loopaudit.cli.tuned import guards_to_tune
 from loopaudit.formats.native.write import dump
 from loopaudit.render.charts.style import looks, save
-from loopaudit.replay.audit import conclude_all, read_all
 from loopaudit.settings import Settings
 
 SECONDS, MEGABYTES = 5.0, 1_000.0
@@ -150,8 +150,7 @@ def report(folder: Path, pictures: Path) -> int:
     prepared(Kind.THRESHOLDS, options, turned)
     options.guards = guards
     began = time.process_time()
-    everything = read_all(options)
-    found, audited = conclude_all(everything, options)
+    everything, found, audited = studied(options, quiet=True)
     print(
         f"{len(audited):,} sessions, {found.totals.responses:,} responses,"
         f" {len(found.findings):,} loops; analysis {time.process_time() - began:.1f} s of CPU in"
