@@ -149,6 +149,16 @@ def columns_of(item: AuditedRun, book: PriceBook) -> dict[str, Sequence[int]]:
     return columns | _waste(item)
 
 
+def telling(columns: Columns) -> dict[str, Sequence[int]]:
+    """Without the columns of which no step tells anything: their sums are what `Amounts` has."""
+    return {
+        name: column
+        for name, column in columns.items()
+        if column.count(UNKNOWN) < len(column)
+        and (name not in _COUNTS or column.count(0) < len(column))
+    }
+
+
 def _where(column: Sequence[int], other: Sequence[int]) -> list[int]:
     """A column where the other is known too."""
     return [UNKNOWN if o == UNKNOWN else n for n, o in zip(column, other, strict=True)]
@@ -183,6 +193,8 @@ def split(columns: Columns, pieces: Sequence[int]) -> dict[str, Sequence[int]]:
 
     The entries of a step add up to it exactly. A response is therefore counted with its first call.
     """
+    if all(count == 1 for count in pieces):
+        return dict(columns)
     return {
         name: [
             UNKNOWN if whole == UNKNOWN else whole // count + (part < whole % count)

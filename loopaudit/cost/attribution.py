@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
-from loopaudit.cost.amounts import Amounts, Columns, columns_of, split, sums
+from loopaudit.cost.amounts import Amounts, Columns, columns_of, split, sums, telling
 from loopaudit.cost.dimensions import Label, Labels, Runs, tools_of
 from loopaudit.findings import Completeness, Report
 from loopaudit.money import PriceBook
@@ -77,7 +77,7 @@ def attribute(
 def _of_run(runs: Runs, number: int, by: tuple[str, ...], book: PriceBook) -> dict[Key, Amounts]:
     """The amounts of one run by key."""
     item = runs.audited[number]
-    columns: Columns = columns_of(item, book)
+    columns: Columns = telling(columns_of(item, book))
     step_of: Sequence[int] = range(len(item.found.columns))  # of every entry of the columns
     tools: Labels = None
     if "tool" in by:
@@ -90,7 +90,7 @@ def _of_run(runs: Runs, number: int, by: tuple[str, ...], book: PriceBook) -> di
 
     def keyed(steps: Collection[int]) -> Iterator[tuple[Key, list[int]]]:
         groups: dict[Key, list[int]] = {}
-        wanted = set(steps)
+        wanted = steps if isinstance(steps, range) else set(steps)
         for place, step in enumerate(step_of):
             if step in wanted:
                 key = tuple(x if x is None or type(x) is str else x[place] for x in labels)
@@ -98,7 +98,7 @@ def _of_run(runs: Runs, number: int, by: tuple[str, ...], book: PriceBook) -> di
         yield from groups.items()
 
     found = {key: sums(columns, places) for key, places in keyed(item.priced.own)}
-    copied = {"inherited_tokens": columns["tokens"]}
+    copied = {"inherited_tokens": columns["tokens"]} if "tokens" in columns else {}
     for key, places in keyed(item.found.inherited):
         found.setdefault(key, Amounts()).add(sums(copied, places))
     return found
@@ -114,7 +114,7 @@ def _spread(labels: Labels, step_of: Sequence[int]) -> Labels:
 def _add_below(
     rows: Sequence[Row], holders: dict[Key, list[int]], runs: Runs, book: PriceBook
 ) -> None:
-    own = [sums(columns_of(item, book), item.priced.own) for item in runs.audited]
+    own = [sums(telling(columns_of(item, book)), item.priced.own) for item in runs.audited]
     for row in rows:
         members = set[int]().union(*(runs.below(number) for number in holders[row.key]))
         row.below = Amounts()
