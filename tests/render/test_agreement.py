@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 
 from loopaudit.cli import pages
@@ -187,3 +190,61 @@ def test_every_way_to_part_the_cost_adds_up() -> None:
             _, rows = drawn(Kind.COST, asked, one.everything, one.report, one.audited)
         whole = sum((row["useful_usd"] or 0) + (row["waste_usd"] or 0) for row in rows)
         assert whole == usd(one.found["totals"]["usd"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_files_as_written(kind: str, tmp_path: Path) -> None:
+    one = seen(SAMPLES)
+    totals = one.found["totals"]
+    told = ran("export", str(SAMPLES), "-o", str(tmp_path), "--format", kind, "--no-cache").stderr
+    read = polars.read_csv if kind == "csv" else polars.read_parquet
+    money = {"usd": polars.String, "waste_usd": polars.String}
+    more: dict[str, Any] = {"schema_overrides": money, "infer_schema_length": None}
+    tables = {
+        name: read(tmp_path / f"{name}.{kind}", **(more if kind == "csv" else {}))
+        for name in ("runs", "steps", "findings")
+    }
+    for name, table in tables.items():
+        assert f"{table.height:,} {name}" in told
+
+    def dollars(table: str, column: str) -> Decimal:
+        return sum((Decimal(v) for v in tables[table][column] if v is not None), Decimal(0))
+
+    assert tables["runs"].height == totals["runs"]
+    assert dollars("runs", "usd") == dollars("steps", "usd") == usd(totals["usd"])
+    assert dollars("runs", "waste_usd") == usd(totals["waste"]["usd"])
+    for name in ("runs", "steps"):
+        assert tables[name]["tokens"].sum() == totals["tokens"]["total"]
+    assert tables["findings"]["finding"].to_list() == [item["id"] for item in one.found["findings"]]
+
+
+def test_query() -> None:
+    one = seen(SAMPLES)
+    totals = one.found["totals"]
+    sql = "SELECT COUNT(*) AS runs, SUM(tokens) AS tokens, SUM(usd) AS usd FROM runs"
+    out = ran("query", sql, str(SAMPLES), "--format", "csv", "--no-cache").stdout
+    runs, tokens, cost = out.splitlines()[1].split(",")
+    assert (int(runs), int(tokens)) == (totals["runs"], totals["tokens"]["total"])
+    assert Decimal(cost) == usd(totals["usd"])
+
+
+def test_show_tells_each_loop_as_the_report_does() -> None:
+    log = SAMPLES / "runaway.jsonl"
+    one = seen(log)
+    [run], [finding] = one.found["runs"], one.found["findings"]
+    text = ran("show", run["id"], str(log), "--no-cache").stdout
+    assert f"{run['steps']:,} steps, {run['calls']:,} calls" in text
+    assert re.findall(r"^LOOP \d+  ([\w-]+)", text, re.M) == [finding["rule"]]
+    assert re.findall(r"^  id +(\w+)$", text, re.M) == [finding["id"]]
+    onset = finding["onset"]
+    assert re.search(rf"^step {onset['step'] + 1}  .*:{onset['line']}  ", text, re.M)
+    # each step once, and their tokens add up to the report's
+    whole = ran("show", run["id"], str(log), "--steps", f"1-{run['steps']}", "--no-cache").stdout
+    told = re.findall(r"^step (\d+)  .*  ([\d,]+) tokens$", whole, re.M)
+    assert [int(number) for number, _ in told] == list(range(1, run["steps"] + 1))
+    assert sum(int(n.replace(",", "")) for _, n in told) == run["tokens"]["total"]
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "loopaudit", *arguments]
+    return subprocess.run(command, cwd=SAMPLES.parent, capture_output=True, text=True, check=True)

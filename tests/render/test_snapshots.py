@@ -7,12 +7,14 @@ Checked by hand against the logs, with the sums worked out from their own lines:
   11.21925975 USD; prompt median 68,743, largest 77,738; the four repeated calls 31 (31 failed), 28,
   22 (22) and 6 (6) times; step 15 is line 36; 11:52:03 to 12:23:06.678.
 - `codex`: the six `last_token_usage`, without the one told twice, are 6,328 + 6,497 + 6,600 + 6,930
-  + 7,018 + 7,102 = 40,475 tokens; the older file has no usage, so all is a lower bound.
+  + 7,018 + 7,102 = 40,475 tokens: 4,506 fresh, 35,456 cached, 513 output, at 1.25, 0.125 and 10 USD
+  0.0151945 USD; the older file has no usage, so all is a lower bound.
 - `langgraph`: 300 + 20 and 360 + 12 tokens, 300 of them cached: 692; at 0.15, 0.075 and 0.60 USD a
   million 0.0000957 USD; one call, which failed.
 
-The waste of the cycle is worked out in its rule's own tests. Lists of more than eight entries are
-cut in the JSON; what is left out is counted.
+The 82 responses from the 15th to the 96th of `runaway.jsonl` have 376 fresh, 5,719,771 cached,
+15,154 written and 9,771 output tokens: 5,745,072, and 9.602259 USD. Lists of more than eight
+entries are cut in the JSON; what is left out is counted.
 """
 
 from __future__ import annotations
