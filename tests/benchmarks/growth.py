@@ -66,10 +66,9 @@ def write(folder: Path, calls: int, one: bool) -> int:
 def measure(folder: Path) -> tuple[float, float, float, int]:
     """CPU and wall seconds, peak MB of all processes together, loops found."""
     command = [sys.executable, "-m", "loopaudit", "report", str(folder), "--top", "1", "--no-cache"]
-    env = {**os.environ, "LOOPAUDIT_CACHE": "off"}
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=out, env=env)
+        process = subprocess.Popen(command, stdout=out)
         peak = [0.0]
         done = threading.Event()
         watch = threading.Thread(target=_watch, args=(process.pid, peak, done))
